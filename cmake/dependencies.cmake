@@ -1,0 +1,20 @@
+# All third-party libraries. packages.txt lists the Debian packages, docs/dependencies.md the reasons.
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+if(NOT SINKSCOPE_FUZZ)
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  # By hand: Debian's dnnl-config.cmake insists on an OpenCL that the CPU library does not use.
+  find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
+  find_library(DNNL_LIBRARY dnnl REQUIRED)
+  add_library(DNNL::dnnl UNKNOWN IMPORTED)
+  set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+  find_package(Torch REQUIRED)
+  find_package(CLI11 REQUIRED)
+endif()

@@ -1,0 +1,75 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sinkscope/error.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sinkscope {
+namespace {
+
+// Closes the descriptor at scope's end.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int value) : value_(value) {}
+  ~FileDescriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+void write_all(int fd, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw Error("cannot write {}: {}", path.string(), std::strerror(errno));
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) throw Error("cannot open {}: {}", path.string(), std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw Error("cannot read {}: {}", path.string(), std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) throw Error("{} is a directory, not a file", path.string());
+  std::string content;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw Error("cannot read {}: {}", path.string(), std::strerror(errno));
+    if (count == 0) return content;
+    if (content.size() + static_cast<std::size_t>(count) > max_bytes)
+      throw Error("{} is larger than {} bytes, the most that is read here", path.string(), max_bytes);
+    content.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  try {
+    const FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (file.get() < 0) throw Error("cannot create {}: {}", temporary.string(), std::strerror(errno));
+    write_all(file.get(), content, temporary);
+    if (::fsync(file.get()) != 0) throw Error("cannot flush {}: {}", temporary.string(), std::strerror(errno));
+    if (::rename(temporary.c_str(), path.c_str()) != 0)
+      throw Error("cannot rename {} to {}: {}", temporary.string(), path.string(), std::strerror(errno));
+  } catch (const Error&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+}  // namespace sinkscope

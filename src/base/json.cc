@@ -1,0 +1,51 @@
+#include "base/json.h"
+
+#include <sinkscope/error.h>
+
+#include <set>
+#include <vector>
+
+#include "base/files.h"
+
+namespace sinkscope {
+
+Json parse_json(std::string_view text, const std::string& where) {
+  // One set of seen keys per open object.
+  std::vector<std::set<std::string>> open_objects;
+  const auto refuse_duplicates = [&](int, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) {
+      open_objects.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      open_objects.pop_back();
+    } else if (event == Json::parse_event_t::key) {
+      if (!open_objects.back().insert(value.get<std::string>()).second)
+        throw Error("{}: the key {} stands twice in one object", where, json_line(value));
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), refuse_duplicates);
+  } catch (const Json::exception& error) {
+    throw Error("{} is not valid JSON ({})", where, error.what());
+  }
+}
+
+Json read_json_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
+  return parse_json(read_file(path, max_bytes), path.string());
+}
+
+std::string json_type_name(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null: return "null";
+    case Json::value_t::object: return "an object";
+    case Json::value_t::array: return "an array";
+    case Json::value_t::string: return "a string";
+    case Json::value_t::boolean: return "a boolean";
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned: return "an integer";
+    case Json::value_t::number_float: return "a number";
+    default: return "an unknown value";
+  }
+}
+
+}  // namespace sinkscope
