@@ -1,0 +1,261 @@
+// Compiled once per instruction set (cmake/rooms.cmake), each time into namespace SINKSCOPE_KERNEL_LEVEL. The loops
+// are plain and written for the compiler's vectoriser: sums run in kLanes independent lanes that are added pairwise
+// at the end, so that the order is fixed and no reordering flag is needed. Mathematics comes from builtins, not from
+// <cmath>: an out-of-line copy of a standard inline function would carry this level's instructions to other files.
+#include "ops/cpu_kernels.h"
+
+#include <cstring>
+
+namespace sinkscope::SINKSCOPE_KERNEL_LEVEL {
+namespace {
+
+constexpr int lanes = 16;
+
+inline float load(const float* p) { return *p; }
+inline float load(const Bfloat16* p) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(p->bits) << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline void store(float* p, float value) { *p = value; }
+inline void store(Bfloat16* p, float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+  const std::uint32_t quiet_nan = (bits >> 16) | 0x40u;
+  const bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+  p->bits = static_cast<std::uint16_t>(is_nan ? quiet_nan : rounded);
+}
+
+// The value as it is after one trip through the storage type.
+inline float cast(const float*, float value) { return value; }
+inline float cast(const Bfloat16*, float value) {
+  Bfloat16 stored;
+  store(&stored, value);
+  return load(&stored);
+}
+
+// e^x for x <= 88, relative error below 2e-7; 0 below -87.3 (float32's normal range ends there). Cody-Waite reduction by ln 2 in two
+// parts and the Taylor series to degree 7, which on |r| <= ln(2)/2 errs by less than 6e-9.
+inline float exponential(float x) {
+  constexpr float log2_e = 1.44269504088896341F;
+  constexpr float ln2_high = 0.693359375F;
+  constexpr float ln2_low = -2.12194440e-4F;
+  constexpr float round_to_integer = 12582912.0F;  // 1.5 * 2^23: adding it drops the fraction, ties to even
+  const float clamped = x < -87.3F ? -87.3F : x;
+  const float n = (clamped * log2_e + round_to_integer) - round_to_integer;
+  const float r = (clamped - n * ln2_high) - n * ln2_low;
+  float p = 1.0F / 5040;
+  p = p * r + 1.0F / 720;
+  p = p * r + 1.0F / 120;
+  p = p * r + 1.0F / 24;
+  p = p * r + 1.0F / 6;
+  p = p * r + 0.5F;
+  p = p * r + 1.0F;
+  p = p * r + 1.0F;
+  const std::uint32_t bits = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127) << 23;
+  float power;
+  std::memcpy(&power, &bits, sizeof power);
+  return x < -87.3F ? 0.0F : p * power;
+}
+
+template <typename Sum>
+inline Sum add_lanes(Sum* partial) {
+  for (int width = lanes / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i) partial[i] += partial[i + width];
+  return partial[0];
+}
+
+// sum of term(i), i in [0, count), as Sum
+template <typename Sum, typename Term>
+inline Sum lane_sum(std::int64_t count, Term term) {
+  Sum partial[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int lane = 0; lane < lanes; ++lane) partial[lane] += term(i + lane);
+  for (int lane = 0; i < count; ++i, ++lane) partial[lane] += term(i);
+  return add_lanes(partial);
+}
+
+// Largest of term(i); -infinity for none. NaN is passed over.
+template <typename Term>
+inline float lane_max(std::int64_t count, Term term) {
+  float partial[lanes];
+  for (float& value : partial) value = -__builtin_inff();
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int lane = 0; lane < lanes; ++lane) {
+      const float value = term(i + lane);
+      partial[lane] = value > partial[lane] ? value : partial[lane];
+    }
+  for (; i < count; ++i) {
+    const float value = term(i);
+    partial[0] = value > partial[0] ? value : partial[0];
+  }
+  float best = partial[0];
+  for (int lane = 1; lane < lanes; ++lane) best = partial[lane] > best ? partial[lane] : best;
+  return best;
+}
+
+template <typename T>
+void rms_norm(const T* x, const T* weight, T* y, std::int64_t width, float eps) {
+  const float sum = lane_sum<float>(width, [&](std::int64_t i) { return load(x + i) * load(x + i); });
+  const float scale = 1.0F / __builtin_sqrtf(sum / static_cast<float>(width) + eps);
+  for (std::int64_t i = 0; i < width; ++i) store(y + i, cast(y, load(x + i) * scale) * load(weight + i));
+}
+
+template <typename T>
+void rotate(T* x, const float* cosine, const float* sine, std::int64_t heads, std::int64_t half) {
+  for (std::int64_t head = 0; head < heads; ++head) {
+    T* first = x + head * 2 * half;
+    T* second = first + half;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const float a = load(first + i);
+      const float b = load(second + i);
+      store(first + i, a * cosine[i] - b * sine[i]);
+      store(second + i, b * cosine[i] + a * sine[i]);
+    }
+  }
+}
+
+template <typename T>
+void silu_multiply(T* gate, const T* up, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float g = load(gate + i);
+    const float negative = -g > 88.0F ? 88.0F : -g;  // silu is below 1e-36 there
+    store(gate + i, cast(gate, g / (1.0F + exponential(negative))) * load(up + i));
+  }
+}
+
+template <typename T>
+void add(T* x, const T* y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) store(x + i, load(x + i) + load(y + i));
+}
+
+template <typename T>
+void widen(const T* from, float* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = load(from + i);
+}
+
+template <typename T>
+void narrow(const float* from, T* to, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) store(to + i, from[i]);
+}
+
+template <typename T>
+float norm(const T* x, std::int64_t count) {
+  return __builtin_sqrtf(lane_sum<float>(count, [&](std::int64_t i) { return load(x + i) * load(x + i); }));
+}
+
+// scores become e^(score - max); returns their sum
+float exponentials(float* scores, std::int64_t keys, float max) {
+  for (std::int64_t j = 0; j < keys; ++j) scores[j] = exponential(scores[j] - max);
+  return lane_sum<float>(keys, [&](std::int64_t j) { return scores[j]; });
+}
+
+// sum p (s - max) over p = e/sum gives the entropy without a logarithm per key: ln(sum) - sum e (s - max) / sum.
+// Called before the scores are overwritten.
+float entropy_of(const float* scores, std::int64_t keys, float max) {
+  const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return exponential(scores[j] - max); });
+  const float weighted = lane_sum<float>(keys, [&](std::int64_t j) {
+    const float shifted = scores[j] - max < -87.3F ? -87.3F : scores[j] - max;
+    return exponential(scores[j] - max) * shifted;
+  });
+  return __builtin_logf(sum) - weighted / sum;
+}
+
+void add_columns(const float* exponentials_row, std::int64_t keys, float inverse, const ColumnSinks& sinks) {
+  if (sinks.raw != nullptr)
+    for (std::int64_t j = 0; j < keys; ++j) sinks.raw[j] += exponentials_row[j] * inverse;
+  if (sinks.raw_row != nullptr)
+    for (std::int64_t j = 0; j < keys; ++j) sinks.raw_row[j] = exponentials_row[j] * inverse;
+}
+
+// Past this gap between the row maxima over all and over the kept keys, the kept exponentials taken from the common
+// maximum would lose their precision or vanish in float32 (e^-60 = 9e-27).
+constexpr float largest_maximum_gap = 60.0F;
+
+// Removes the keys whose keep is 0 and renormalises the rest. scores hold e^(score - max_all) on entry.
+// Returns false when no key is left.
+bool renormalise_kept(float* scores, std::int64_t keys, const float* keep, float* used) {
+  for (std::int64_t j = 0; j < keys; ++j) scores[j] *= keep[j];
+  const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return scores[j]; });
+  if (!(sum > 0)) return false;
+  const float inverse = 1.0F / sum;
+  for (std::int64_t j = 0; j < keys; ++j) scores[j] *= inverse;
+  if (used != nullptr)
+    for (std::int64_t j = 0; j < keys; ++j) used[j] += scores[j];
+  return true;
+}
+
+SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const float* keep, const ColumnSinks& sinks) {
+  for (std::int64_t j = 0; j < keys; ++j) scores[j] *= scale;
+  SoftmaxRow row;
+  const float max = lane_max(keys, [&](std::int64_t j) { return scores[j]; });
+  if (sinks.statistics) row.entropy = entropy_of(scores, keys, max);
+  float max_kept = max;
+  if (keep != nullptr) {
+    constexpr float nothing = -__builtin_inff();
+    max_kept = lane_max(keys, [&](std::int64_t j) { return keep[j] != 0 ? scores[j] : nothing; });
+  }
+  const bool far = max - max_kept > largest_maximum_gap;  // also when nothing is kept
+  // Where the maxima are far apart the kept scores are parked in raw_row's place and taken again from their own
+  // maximum: two passes of exponentials, for rare rows only.
+  if (far) {
+    const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return exponential(scores[j] - max); });
+    const float inverse = 1.0F / sum;
+    if (sinks.raw != nullptr)
+      for (std::int64_t j = 0; j < keys; ++j) sinks.raw[j] += exponential(scores[j] - max) * inverse;
+    if (sinks.raw_row != nullptr)
+      for (std::int64_t j = 0; j < keys; ++j) sinks.raw_row[j] = exponential(scores[j] - max) * inverse;
+    row.row_max = inverse;
+    // A removed score may lie far above max_kept: clamp before the exponential, the product with keep drops it.
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const float shifted = scores[j] - max_kept;
+      scores[j] = exponential(shifted > 0 ? 0.0F : shifted);
+    }
+    row.empty = !renormalise_kept(scores, keys, keep, sinks.used);
+    return row;
+  }
+  const float sum = exponentials(scores, keys, max);
+  const float inverse = 1.0F / sum;
+  row.row_max = inverse;
+  add_columns(scores, keys, inverse, sinks);
+  if (keep != nullptr) {
+    row.empty = !renormalise_kept(scores, keys, keep, sinks.used);
+  } else {
+    for (std::int64_t j = 0; j < keys; ++j) scores[j] *= inverse;
+  }
+  return row;
+}
+
+VocabularyRow vocabulary_row(const float* x, std::int64_t count, bool in_float64) {
+  VocabularyRow row;
+  row.max = lane_max(count, [&](std::int64_t i) { return x[i]; });
+  while (row.argmax < count - 1 && x[row.argmax] != row.max) ++row.argmax;
+  const double max = static_cast<double>(row.max);
+  row.sum_exp =
+      in_float64
+          ? lane_sum<double>(count, [&](std::int64_t i) { return __builtin_exp(static_cast<double>(x[i]) - max); })
+          : static_cast<double>(lane_sum<float>(count, [&](std::int64_t i) { return exponential(x[i] - row.max); }));
+  return row;
+}
+
+template <typename T>
+constexpr StorageKernels<T> storage() {
+  return {rms_norm<T>, rotate<T>, silu_multiply<T>, add<T>, widen<T>, narrow<T>, norm<T>};
+}
+
+#define SINKSCOPE_STRING_OF(name) #name
+#define SINKSCOPE_NAME_OF(name) SINKSCOPE_STRING_OF(name)
+
+}  // namespace
+
+const CpuKernels& kernels() {
+  static const CpuKernels table{SINKSCOPE_NAME_OF(SINKSCOPE_KERNEL_LEVEL), storage<float>(), storage<Bfloat16>(), softmax_row, vocabulary_row};
+  return table;
+}
+
+}  // namespace sinkscope::SINKSCOPE_KERNEL_LEVEL
