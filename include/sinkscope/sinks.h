@@ -1,0 +1,89 @@
+// Attention sinks: which keys of one attention map are sinks, and which of them an intervention removes.
+//
+// Everything here works on column sums C_j = sum_i A_ij of one (step, layer, head), A [S,S] being the
+// post-softmax attention of query i to key j. Without a causal mask sum_j C_j = S, so uniform attention gives
+// C_j = 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace sinkscope {
+
+/// What makes key j a sink. Later rules (z-score, visible mean, soft membership) get their name here and
+/// their case in detect_sinks.
+enum class SinkRule {
+  paper,  ///< C_j > (sum_k C_k - C_j) / (S-1) + epsilon: more than the mean of the others by epsilon; strict
+  topk,   ///< the top_k keys with the largest C, whatever their size
+};
+
+/// The unit in which C_j and epsilon are compared.
+enum class SinkScale {
+  sum,      ///< C_j
+  mean,     ///< C_j / S, never above 1
+  percent,  ///< 100 * C_j / S
+};
+
+/// Which softmax of the previous step an intervention ranks by.
+enum class SinkSource {
+  raw,     ///< as it would be without the removed keys removed
+  masked,  ///< as it was used: a removed key scores 0, so the choice alternates
+};
+
+/// How detect_sinks decides.
+struct DetectionOptions {
+  SinkRule rule = SinkRule::paper;
+  SinkScale scale = SinkScale::sum;
+  double epsilon = 3;  ///< rule paper; on `scale`, finite, >= 0
+  int top_k = 1;       ///< rule topk; >= 0, more than S means all
+};
+
+/// The sinks of one (step, layer, head), ascending. `columns` is [S], in the sum scale whatever options.scale
+/// says.
+///
+/// Rule paper fires iff C_j - threshold_j > 1e-6 * max(C_j, threshold_j): rounding cannot make a sink of
+/// uniform attention at any epsilon >= 0. A single key (S = 1) has no others to exceed and is never a sink by
+/// this rule. Rule topk breaks ties towards the lower index. Throws Error when a column sum is not finite.
+std::vector<int> detect_sinks(std::span<const float> columns, const DetectionOptions& options);
+
+/// Masking sinks while generating. The names are those of the command line without `sink`.
+struct InterventionOptions {
+  int top_k = 0;       ///< `--sink-top-k`: keys removed per layer and head at most; 0 = no intervention
+  double epsilon = 0;  ///< `--epsilon`: of rule paper, on `scale`; finite, >= 0
+  SinkRule rule = SinkRule::paper;    ///< `--sink-rule`; with topk every position is a candidate
+  SinkScale scale = SinkScale::sum;   ///< `--sink-scale`
+  SinkSource from = SinkSource::raw;  ///< `--sink-from`: which column sums the caller hands in
+  bool exclude_self = false;          ///< `--exclude-self`: rank and decide on C'_j = C_j - A_jj
+  double mask_sink_ratio = 1;  ///< `--mask-sink-ratio`: the first ceil(ratio * count) are removed; 0 to 1
+};
+
+/// Throws UsageError naming the option when a value is negative, not a number or out of range.
+void validate(const InterventionOptions& options);
+
+/// The keys to remove for one (layer, head), by rank: candidates satisfy the rule; of them the top_k with the
+/// largest C (fewer candidates: only those; ties: lower index); of these the first ceil(mask_sink_ratio *
+/// count). `columns` [S] are the previous step's column sums on the sum scale, of the softmax that
+/// options.from names. `diagonal` [S] holds A_jj and may be empty unless options.exclude_self. All S keys may
+/// be removed. Throws Error when a value is not finite or the lengths do not match.
+std::vector<int> choose_keys(std::span<const float> columns, std::span<const float> diagonal,
+                             const InterventionOptions& options);
+
+/// choose_keys for every (layer, head) of one step. `columns` and `diagonal` are [L,H,S] flat with S =
+/// positions; `diagonal` may be empty as above. Returns [L,H,S], 1 = removed.
+std::vector<std::uint8_t> choose_removed_keys(std::span<const float> columns, std::span<const float> diagonal,
+                                              std::size_t positions, const InterventionOptions& options);
+
+/// Names as options and run directories spell them: "paper", "sum", "raw", ...
+std::string_view name_of(SinkRule rule);
+std::string_view name_of(SinkScale scale);
+std::string_view name_of(SinkSource source);
+
+/// The reverse; an unknown name throws UsageError naming the option and the names it takes.
+SinkRule parse_sink_rule(std::string_view name);
+SinkScale parse_sink_scale(std::string_view name);
+SinkSource parse_sink_source(std::string_view name);
+
+}  // namespace sinkscope
