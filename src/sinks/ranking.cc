@@ -1,0 +1,70 @@
+#include "sinks/ranking.h"
+
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace sinkscope {
+namespace {
+
+// A sink has to stand out by more than this share of its score, or the rounding of float32 column sums would
+// make sinks of uniform attention at epsilon = 0.
+constexpr double rounding_guard = 1e-6;
+
+double scale_factor(SinkScale scale, std::size_t positions) {
+  switch (scale) {
+    case SinkScale::sum:
+      return 1;
+    case SinkScale::mean:
+      return 1 / static_cast<double>(positions);
+    case SinkScale::percent:
+      return 100 / static_cast<double>(positions);
+  }
+  throw Error("unknown sink scale {}", static_cast<int>(scale));
+}
+
+}  // namespace
+
+std::vector<double> scores_of(std::span<const float> columns, std::span<const float> diagonal) {
+  std::vector<double> scores(columns.begin(), columns.end());
+  for (std::size_t j = 0; j < diagonal.size(); ++j) scores[j] -= static_cast<double>(diagonal[j]);
+  for (std::size_t j = 0; j < scores.size(); ++j)
+    if (!std::isfinite(scores[j]))
+      throw Error("the attention score of key {} is {}; only finite column sums can be ranked", j, scores[j]);
+  return scores;
+}
+
+std::vector<int> all_positions(std::size_t count) {
+  std::vector<int> positions(count);
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
+std::vector<int> above_others(std::span<const double> scores, SinkScale scale, double epsilon) {
+  std::vector<int> found;
+  if (scores.size() < 2) return found;  // no others: no mean to exceed
+  const double factor = scale_factor(scale, scores.size());
+  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+  const double others = static_cast<double>(scores.size() - 1);
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    const double value = factor * scores[j];
+    const double threshold = factor * ((total - scores[j]) / others) + epsilon;
+    if (value - threshold > rounding_guard * std::max(value, threshold)) found.push_back(static_cast<int>(j));
+  }
+  return found;
+}
+
+std::vector<int> largest(std::span<const double> scores, std::vector<int> candidates, int count) {
+  const auto kept = std::min(candidates.size(), static_cast<std::size_t>(std::max(count, 0)));
+  const auto middle = candidates.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::partial_sort(candidates.begin(), middle, candidates.end(), [&](int a, int b) {
+    if (scores[a] != scores[b]) return scores[a] > scores[b];
+    return a < b;
+  });
+  candidates.resize(kept);
+  return candidates;
+}
+
+}  // namespace sinkscope
