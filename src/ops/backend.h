@@ -1,6 +1,7 @@
 // Which implementation of the operations a model runs on.
 #pragma once
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 
 #include "ops/cpu_kernels.h"

@@ -1,0 +1,99 @@
+// The plain version in libtorch's operations, for any device: sequence by sequence, in tiles of queries so that the
+// scores of all heads stay below a bound.
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/attention.h"
+
+namespace sinkscope {
+namespace {
+
+constexpr std::int64_t most_scores_at_once = std::int64_t{1} << 26;  // 256 MB in float32
+
+// One sequence: [H, S, D] in float32, key heads repeated.
+at::Tensor heads_first(const at::Tensor& x, std::int64_t first, std::int64_t length, std::int64_t heads) {
+  return x.narrow(0, first, length).to(at::kFloat).transpose(0, 1).repeat_interleave(heads / x.size(1), 0);
+}
+
+struct Tile {
+  std::int64_t sequence, first, begin, rows, length;
+};
+
+// probabilities [H, rows, S], raw
+void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& used, const AttentionLayout& layout,
+                  AttentionObservation& seen) {
+  const auto span_of = [&](const at::Tensor& t) { return t.narrow(-1, tile.first, tile.length); };
+  const auto own = [&](const at::Tensor& p) { return p.diagonal(tile.begin, 1, 2).narrow(1, 0, tile.rows).cpu(); };
+  at::Tensor membership = at::zeros({query_classes, tile.rows}, at::TensorOptions(at::kFloat));
+  for (std::int64_t r = 0; r < tile.rows; ++r)
+    membership[layout.query_class[tile.first + tile.begin + r]][r] = 1.0F;
+  membership = membership.to(raw.device());
+  if (seen.column_sum.defined()) {
+    span_of(seen.column_sum).add_(at::einsum("cr,hrs->chs", {membership, raw}).cpu());
+    seen.diagonal.narrow(1, tile.first + tile.begin, tile.rows).copy_(own(raw));
+  }
+  if (seen.column_used.defined()) {
+    span_of(seen.column_used).add_(used.sum(1).cpu());
+    seen.diagonal_used.narrow(1, tile.first + tile.begin, tile.rows).copy_(own(used));
+  }
+  if (seen.row_entropy.defined()) {
+    const at::Tensor entropy = -at::xlogy(raw, raw).sum(2);  // [H, rows]
+    seen.row_entropy[tile.sequence].add_(at::matmul(membership, entropy.transpose(0, 1)).cpu());
+    seen.row_max[tile.sequence].add_(at::matmul(membership, raw.amax(2).transpose(0, 1)).cpu());
+  }
+  for (auto& [where, map] : seen.maps)
+    if (where.first == tile.sequence) map.narrow(0, tile.begin, tile.rows).copy_(raw[where.second].cpu());
+}
+
+// scores [H, rows, S] -> probabilities over the kept keys; rows without any are zero and counted.
+at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std::int64_t& empty_rows) {
+  const at::Tensor left_out = removed.unsqueeze(1);  // [H, 1, S]
+  const at::Tensor kept = at::softmax(scores.masked_fill(left_out, -std::numeric_limits<float>::infinity()), -1);
+  const at::Tensor nothing_left = left_out.all(-1, /*keepdim=*/true);
+  empty_rows += nothing_left.sum().item<std::int64_t>() * scores.size(1);
+  return kept.masked_fill(nothing_left, 0.0);
+}
+
+}  // namespace
+
+AttentionResult attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                               const AttentionLayout& layout, const AttentionRequest& request) {
+  const std::int64_t heads = q.size(1);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(2)));
+  AttentionResult result;
+  result.output = at::empty({q.size(0), heads, q.size(2)}, q.options());
+  AttentionObservation& seen = result.observation;
+  seen = prepare_observation(heads, layout, request);
+  at::Tensor removed;
+  if (request.removed != nullptr)
+    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, q.size(0)}, at::TensorOptions(at::kByte))
+                  .to(q.device(), at::kBool);
+  for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
+    const std::int64_t first = layout.offsets[b];
+    const std::int64_t length = layout.offsets[b + 1] - first;
+    if (length == 0) continue;
+    const at::Tensor queries = heads_first(q, first, length, heads);
+    const at::Tensor keys = heads_first(k, first, length, heads).transpose(1, 2);
+    const at::Tensor values = heads_first(v, first, length, heads);
+    const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * length));
+    for (std::int64_t begin = 0; begin < length; begin += step) {
+      const Tile tile{static_cast<std::int64_t>(b), first, begin, std::min(step, length - begin), length};
+      const at::Tensor scores = at::matmul(queries.narrow(1, begin, tile.rows), keys) * scale;
+      const at::Tensor raw = at::softmax(scores, -1);
+      const at::Tensor used = removed.defined() ? softmax_kept(scores, removed.narrow(1, first, length), seen.empty_rows[b]) : raw;
+      observe_tile(tile, raw, used, layout, seen);
+      result.output.narrow(0, first + begin, tile.rows).copy_(at::matmul(used, values).transpose(0, 1));
+    }
+  }
+  result.output = result.output.reshape({q.size(0), heads * q.size(2)});
+  finish_statistics(seen, layout);
+  if (request.columns && request.removed == nullptr) {
+    seen.column_used = seen.column_sum.sum(0);
+    seen.diagonal_used = seen.diagonal;
+  }
+  return result;
+}
+
+}  // namespace sinkscope

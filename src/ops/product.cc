@@ -1,0 +1,121 @@
+#include "ops/product.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <tuple>
+#include <vector>
+
+namespace sinkscope {
+namespace {
+
+using dnnl::memory;
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::stream& thread_stream() {
+  thread_local dnnl::stream stream(cpu_engine());
+  return stream;
+}
+
+struct Product {
+  dnnl::matmul primitive;
+  memory::desc a;
+  memory::desc b;
+  memory::desc c;
+  std::size_t scratchpad_bytes;
+};
+
+// The scratchpad is the caller's: the library's own belongs to the thread that made the primitive.
+dnnl::matmul::primitive_desc describe(const ProductShape& shape, const memory::desc& b) {
+  const memory::desc a({shape.rows, shape.inner}, shape.type, memory::format_tag::ab);
+  const memory::desc c({shape.rows, shape.columns}, shape.type, memory::dims{shape.result_stride, 1});
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return {dnnl::matmul::desc(a, b, c), attributes, cpu_engine()};
+}
+
+memory::desc transposed_plain(memory::data_type type, std::int64_t columns, std::int64_t inner) {
+  return {{inner, columns}, type, memory::format_tag::ba};
+}
+
+const Product& product(const ProductShape& shape) {
+  static std::mutex mutex;
+  static std::map<ProductShape, std::unique_ptr<const Product>> products;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<const Product>& entry = products[shape];
+  if (!entry) {
+    const auto description = describe(shape, weight_layout(shape.type, shape.columns, shape.inner).description);
+    entry = std::make_unique<const Product>(Product{dnnl::matmul(description), description.src_desc(),
+                                                    description.weights_desc(), description.dst_desc(),
+                                                    description.scratchpad_desc().get_size()});
+  }
+  return *entry;
+}
+
+// 64-byte aligned, kept by the thread for the next product.
+void* thread_scratchpad(std::size_t bytes) {
+  struct Buffer {
+    void* data = nullptr;
+    std::size_t size = 0;
+    ~Buffer() { ::operator delete(data, std::align_val_t{64}); }
+  };
+  thread_local Buffer buffer;
+  if (buffer.size < bytes) {
+    ::operator delete(buffer.data, std::align_val_t{64});
+    buffer.data = nullptr;
+    buffer.size = 0;
+    buffer.data = ::operator new(bytes, std::align_val_t{64});
+    buffer.size = bytes;
+  }
+  return buffer.data;
+}
+
+}  // namespace
+
+const WeightLayout& weight_layout(memory::data_type type, std::int64_t columns, std::int64_t inner) {
+  static std::mutex mutex;
+  static std::map<std::tuple<memory::data_type, std::int64_t, std::int64_t>, WeightLayout> layouts;
+  const std::lock_guard lock(mutex);
+  const auto [entry, is_new] = layouts.try_emplace({type, columns, inner});
+  if (is_new) {
+    // Asked at a typical number of rows; the answer is then given to the products of every other number.
+    constexpr std::int64_t typical_rows = 512;
+    const memory::desc any({inner, columns}, type, memory::format_tag::any);
+    const memory::desc wanted = describe({type, typical_rows, columns, inner, columns}, any).weights_desc();
+    const memory::desc plain({inner, columns}, type, memory::format_tag::ab);
+    const memory::desc stored = transposed_plain(type, columns, inner);
+    // A plain answer means that the implementation packs as it goes and takes either order.
+    entry->second = wanted == plain || wanted == stored ? WeightLayout{stored, true} : WeightLayout{wanted, false};
+  }
+  return entry->second;
+}
+
+memory pack_weight(const void* weight, memory::data_type type, std::int64_t columns, std::int64_t inner) {
+  memory source(transposed_plain(type, columns, inner), cpu_engine(), const_cast<void*>(weight));
+  memory packed(weight_layout(type, columns, inner).description, cpu_engine());
+  dnnl::reorder(source, packed).execute(thread_stream(), source, packed);
+  thread_stream().wait();
+  return packed;
+}
+
+void multiply(const ProductShape& shape, const void* a, const void* b, void* c) {
+  const Product& p = product(shape);
+  const auto view = [](const memory::desc& description, const void* data) {
+    return memory(description, cpu_engine(), const_cast<void*>(data));
+  };
+  const memory::desc scratchpad({static_cast<memory::dim>(p.scratchpad_bytes)}, memory::data_type::u8,
+                                memory::format_tag::a);
+  std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, view(p.a, a)}, {DNNL_ARG_WEIGHTS, view(p.b, b)}, {DNNL_ARG_DST, view(p.c, c)}};
+  if (p.scratchpad_bytes > 0)
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, view(scratchpad, thread_scratchpad(p.scratchpad_bytes)));
+  p.primitive.execute(thread_stream(), arguments);
+  thread_stream().wait();
+}
+
+}  // namespace sinkscope
