@@ -1,0 +1,102 @@
+#include "checkpoint/families.h"
+
+#include <sinkscope/error.h>
+
+#include <string_view>
+
+#include "checkpoint/message.h"
+#include "checkpoint/olmo_config.h"
+
+namespace sinkscope {
+namespace {
+
+struct FamilyRow {
+  Family family;
+  std::string_view name;
+  std::string_view architecture;
+  std::string_view model_type;
+  std::string_view tensor;  // a name that no other row's models have; rows that share names: the first wins
+  ConfigReader read;
+};
+
+// One row a family; Dream, Llama, Qwen2 and others go here, with their own reader.
+constexpr FamilyRow families[] = {
+    {Family::llada, "llada", "LLaDAModelLM", "llada", olmo_embedding, read_olmo_config},
+    {Family::mmada, "mmada", "MMadaModelLM", "mmada", olmo_embedding, read_olmo_config},
+};
+
+const FamilyRow& row_of(Family family) {
+  for (const FamilyRow& row : families)
+    if (row.family == family) return row;
+  throw Error("family {} is not in the table of families", static_cast<int>(family));
+}
+
+std::string supported() {
+  std::vector<std::string> names;
+  for (const FamilyRow& row : families) names.emplace_back(row.architecture);
+  return listed(names);
+}
+
+// Some copies of MMaDA name LLaDA's class; the image side's keys tell them.
+const FamilyRow& refine(const FamilyRow& row, const ConfigSource& source) {
+  if (row.family != Family::llada) return row;
+  const Json* model_type = find_key(source, "model_type");
+  const bool says_mmada = model_type != nullptr && model_type->is_string() && *model_type == "mmada";
+  return says_mmada || find_key(source, "codebook_size") != nullptr ? row_of(Family::mmada) : row;
+}
+
+// The entries of `architectures`; empty when the key is absent.
+std::vector<std::string> read_architectures(const ConfigSource& source) {
+  const Json* value = find_key(source, "architectures");
+  if (value == nullptr) return {};
+  if (!value->is_array())
+    throw Error("{}: architectures is {}; it should be a list of class names", source.where, shown(*value));
+  std::vector<std::string> names;
+  for (const Json& name : *value) {
+    if (!name.is_string())
+      throw Error("{}: architectures holds {}; it should hold class names", source.where, shown(name));
+    names.push_back(name.get_ref<const std::string&>());
+  }
+  return names;
+}
+
+RecognisedFamily by_architecture(const std::vector<std::string>& names, const ConfigSource& source) {
+  for (const std::string& name : names)
+    for (const FamilyRow& row : families)
+      if (row.architecture == name) return {refine(row, source).family, name, row.read};
+  std::vector<std::string> found;
+  for (const std::string& name : names) found.push_back(in_quotes(name));
+  throw Error("{}: the architecture {} is not supported; supported are {}", source.where, listed(found),
+              supported());
+}
+
+RecognisedFamily by_model_type(const Json& model_type, const ConfigSource& source) {
+  if (!model_type.is_string())
+    throw Error("{}: model_type is {}; it should be a string", source.where, shown(model_type));
+  const auto& name = model_type.get_ref<const std::string&>();
+  for (const FamilyRow& row : families)
+    if (row.model_type == name) return {refine(row, source).family, name, row.read};
+  throw Error("{}: the model_type {} is not supported; supported architectures are {}", source.where,
+              in_quotes(name), supported());
+}
+
+}  // namespace
+
+std::string_view family_name(Family family) { return row_of(family).name; }
+
+RecognisedFamily recognise_family(const ConfigSource& source, const TensorMap& tensors) {
+  const std::vector<std::string> architectures = read_architectures(source);
+  if (!architectures.empty()) return by_architecture(architectures, source);
+  if (const Json* model_type = find_key(source, "model_type")) return by_model_type(*model_type, source);
+  for (const FamilyRow& row : families)
+    if (tensors.contains(row.tensor)) {
+      const FamilyRow& refined = refine(row, source);
+      return {refined.family, std::string(refined.architecture), refined.read};
+    }
+  throw Error(
+      "{} names neither architectures nor a model_type, and the tensors are those of no supported "
+      "architecture; supported are {}",
+      source.where, supported());
+}
+
+}  // namespace sinkscope

@@ -1,0 +1,24 @@
+// Where models are looked for.
+#pragma once
+
+#include <sinkscope/checkpoint.h>
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+namespace sinkscope {
+
+struct ModelPlaces {
+  std::vector<std::filesystem::path> built_in;  // folders of model folders, in order of search
+  std::filesystem::path hub_cache;              // empty when the environment names none, not even a home
+};
+
+/// SINKSCOPE_MODELS, share/sinkscope/models beside the program and at the install prefix, the source tree's
+/// models/; HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME or ~/.cache + huggingface/hub.
+ModelPlaces model_places();
+
+/// locate_model over given places.
+std::filesystem::path locate_model(std::string_view name, const ModelPlaces& places);
+
+}  // namespace sinkscope

@@ -1,0 +1,40 @@
+#include "checkpoint/message.h"
+
+#include <fmt/format.h>
+
+namespace sinkscope {
+namespace {
+
+constexpr std::size_t longest_quote = 100;
+constexpr std::size_t most_listed = 10;
+
+// Cuts before a byte that begins a UTF-8 sequence, so that no sequence is halved.
+std::string_view cut(std::string_view text, std::size_t length) {
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) --length;
+  return text.substr(0, length);
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view text) {
+  if (text.size() <= longest_quote) return json_line(Json(text));
+  return json_line(Json(cut(text, longest_quote))) + "...";
+}
+
+std::string shown(const Json& value) {
+  if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
+  if (value.is_structured()) return json_type_name(value);
+  return json_line(value);
+}
+
+std::string listed(std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most_listed; ++i) {
+    if (i > 0) text += ", ";
+    text += names[i];
+  }
+  if (names.size() > most_listed) text += fmt::format(" and {} more", names.size() - most_listed);
+  return text;
+}
+
+}  // namespace sinkscope
