@@ -8,25 +8,42 @@
 #include "base/files.h"
 
 namespace sinkscope {
+namespace {
+
+// Copying, comparing and writing a value recurse; hostile files must not choose how deep.
+constexpr int deepest_json = 256;
+
+// Keys and the library's messages quote the input, which may be one string of megabytes.
+std::string shortened(std::string text) {
+  std::size_t longest = 300;
+  if (text.size() <= longest) return text;
+  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0) == 0x80)
+    --longest;  // no half UTF-8 sequence
+  return text.substr(0, longest) + "...";
+}
+
+}  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
   // One set of seen keys per open object.
   std::vector<std::set<std::string>> open_objects;
-  const auto refuse_duplicates = [&](int, Json::parse_event_t event, Json& value) {
+  const auto refuse_duplicates = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth > deepest_json)
+      throw Error("{} nests objects and lists deeper than {} levels", where, deepest_json);
     if (event == Json::parse_event_t::object_start) {
       open_objects.emplace_back();
     } else if (event == Json::parse_event_t::object_end) {
       open_objects.pop_back();
     } else if (event == Json::parse_event_t::key) {
       if (!open_objects.back().insert(value.get<std::string>()).second)
-        throw Error("{}: the key {} stands twice in one object", where, json_line(value));
+        throw Error("{}: the key {} stands twice in one object", where, shortened(json_line(value)));
     }
     return true;
   };
   try {
     return Json::parse(text.begin(), text.end(), refuse_duplicates);
   } catch (const Json::exception& error) {
-    throw Error("{} is not valid JSON ({})", where, error.what());
+    throw Error("{} is not valid JSON ({})", where, shortened(error.what()));
   }
 }
 
@@ -36,15 +53,23 @@ Json read_json_file(const std::filesystem::path& path, std::uintmax_t max_bytes)
 
 std::string json_type_name(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null: return "null";
-    case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "an array";
-    case Json::value_t::string: return "a string";
-    case Json::value_t::boolean: return "a boolean";
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "an array";
+    case Json::value_t::string:
+      return "a string";
+    case Json::value_t::boolean:
+      return "a boolean";
     case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned: return "an integer";
-    case Json::value_t::number_float: return "a number";
-    default: return "an unknown value";
+    case Json::value_t::number_unsigned:
+      return "an integer";
+    case Json::value_t::number_float:
+      return "a number";
+    default:
+      return "an unknown value";
   }
 }
 
