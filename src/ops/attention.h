@@ -1,6 +1,8 @@
 // Attention that hands out its column sums, without ever holding keys x keys scores for all heads.
 #pragma once
 
+#include <sinkscope/observation.h>
+
 #include <cstdint>
 #include <map>
 #include <span>
@@ -10,10 +12,6 @@
 #include "ops/backend.h"
 
 namespace sinkscope {
-
-/// The classes of queries by which column sums are kept, in the order of the first axis of every column array.
-enum class QueryClass : std::uint8_t { prompt = 0, decoded = 1, masked = 2 };
-inline constexpr std::int64_t query_classes = 3;
 
 /// N tokens of several sequences one after the other; no sequence sees another one.
 struct AttentionLayout {

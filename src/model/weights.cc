@@ -1,0 +1,101 @@
+#include "model/weights.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <sinkscope/error.h>
+
+#include <cstring>
+
+#include "model/block_names.h"
+
+namespace sinkscope {
+namespace {
+
+at::ScalarType scalar_type(const std::string& name, DType dtype) {
+  switch (dtype) {
+    case DType::f32: return at::kFloat;
+    case DType::f16: return at::kHalf;
+    case DType::bf16: return at::kBFloat16;
+    default: throw Error("tensor {}: weights are F32, F16 or BF16, not {}", name, dtype_name(dtype));
+  }
+}
+
+// The tensor where it lies in its file; copied only when it lies there unaligned.
+at::Tensor mapped_tensor(const Checkpoint& checkpoint, const std::string& name) {
+  const TensorView& view = checkpoint.tensor(name);
+  const auto options = at::TensorOptions(scalar_type(name, view.dtype));
+  void* data = const_cast<std::byte*>(view.bytes.data());
+  if (reinterpret_cast<std::uintptr_t>(data) % dtype_size(view.dtype) == 0) return at::from_blob(data, view.shape, options);
+  at::Tensor copy = at::empty(view.shape, options);
+  std::memcpy(copy.data_ptr(), view.bytes.data(), view.bytes.size());
+  return copy;
+}
+
+// Loads tensors one after the other, lets the file's pages go once they are copied, and counts the bytes for the
+// progress display.
+class Loader {
+ public:
+  Loader(const Checkpoint& checkpoint, const TransformerOptions& options, Backend backend)
+      : checkpoint_(checkpoint), options_(options), backend_(backend) {
+    for (const auto& [name, view] : checkpoint.tensors()) total_bytes_ += view.bytes.size();
+  }
+
+  Linear linear(const std::string& name) {
+    Linear result(backend_, mapped_tensor(checkpoint_, name), options_.dtype, options_.device);
+    finish(name, result.owns_weight());
+    return result;
+  }
+  at::Tensor vector(const std::string& name) {
+    at::Tensor result = mapped_tensor(checkpoint_, name).to(options_.device, options_.dtype);
+    finish(name, false);
+    return result;
+  }
+  at::Tensor embedding(const std::string& name) {
+    at::Tensor stored = mapped_tensor(checkpoint_, name);
+    finish(name, false);
+    return backend_ == Backend::cpu ? stored : stored.to(options_.device, options_.dtype);
+  }
+
+ private:
+  void finish(const std::string& name, bool copied) {
+    if (copied) checkpoint_.release(name);
+    loaded_bytes_ += checkpoint_.tensor(name).bytes.size();
+    if (options_.progress) options_.progress(static_cast<double>(loaded_bytes_) / static_cast<double>(total_bytes_));
+  }
+
+  const Checkpoint& checkpoint_;
+  const TransformerOptions& options_;
+  Backend backend_;
+  std::size_t total_bytes_ = 0;
+  std::size_t loaded_bytes_ = 0;
+};
+
+BlockWeights load_block(Loader& loader, const BlockNames& names) {
+  return {loader.vector(names.attention_norm), loader.linear(names.query), loader.linear(names.key),
+          loader.linear(names.value),          loader.linear(names.attention_out), loader.vector(names.mlp_norm),
+          loader.linear(names.gate),           loader.linear(names.up),  loader.linear(names.down)};
+}
+
+}  // namespace
+
+std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint, const TransformerOptions& options) {
+  const ModelConfig& config = checkpoint->config();
+  const bool on_cpu = options.device.is_cpu();
+  if (on_cpu && options.dtype != at::kFloat && options.dtype != at::kBFloat16)
+    throw UsageError("--dtype {} does not run on the CPU: f32 and bf16 do", options.dtype == at::kHalf ? "f16" : c10::toString(options.dtype));
+  auto weights = std::make_shared<TransformerWeights>();
+  weights->dtype = options.dtype;
+  weights->device = options.device;
+  weights->backend = on_cpu && !options.plain_operations ? Backend::cpu : Backend::aten;
+  Loader loader(*checkpoint, options, weights->backend);
+  const OuterNames outer = outer_names(config.family);
+  weights->embedding = loader.embedding(outer.embedding);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    weights->blocks.push_back(load_block(loader, block_names(config.family, layer)));
+  weights->final_norm = loader.vector(outer.final_norm);
+  weights->head = loader.linear(config.tied_head ? outer.embedding : outer.head);
+  weights->checkpoint = std::move(checkpoint);
+  return weights;
+}
+
+}  // namespace sinkscope
