@@ -10,8 +10,9 @@
 
 namespace sinkscope {
 
-/// The classes of queries by which column sums are kept, in the order of the first axis of every column array.
-/// Decided on the input: the mask id makes a query `masked` wherever it stands, else its place decides.
+/// The classes of queries by which column sums are kept, in the order of the first axis of every column
+/// array. Decided on the input: the mask id makes a query `masked` wherever it stands, else its place
+/// decides.
 enum class QueryClass : std::uint8_t { prompt = 0, decoded = 1, masked = 2 };
 inline constexpr std::int64_t query_classes = 3;
 
@@ -39,19 +40,19 @@ struct TokenBatch {
   std::int64_t sequences() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-/// Float32 tensors on the CPU over L layers, H query heads and the N tokens of the batch. `Raw` is the softmax over
-/// all keys, `used` the one over the keys that were kept; where nothing was removed they are equal. Undefined tensors
-/// were not asked for.
+/// Float32 tensors on the CPU over L layers, H query heads and the N tokens of the batch. `Raw` is the
+/// softmax over all keys, `used` the one over the keys that were kept; those tensors exist only where keys
+/// were removed. Undefined tensors were not asked for.
 struct Observation {
   at::Tensor column_sum;     // raw, [3, L, H, N] by query class
   at::Tensor column_used;    // [L, H, N]
   at::Tensor diagonal;       // raw A_jj, [L, H, N]
   at::Tensor diagonal_used;  // [L, H, N]
-  at::Tensor row_entropy;    // raw, nats, [B, 3, L, H]: mean over the queries of a class; NaN where it has none
-  at::Tensor row_max;        // raw, [B, 3, L, H]: likewise
-  at::Tensor value_norm;     // L2 norm of each value vector, [L, Hkv, N]
+  at::Tensor row_entropy;  // raw, nats, [B, 3, L, H]: mean over the queries of a class; NaN where it has none
+  at::Tensor row_max;      // raw, [B, 3, L, H]: likewise
+  at::Tensor value_norm;   // L2 norm of each value vector, [L, Hkv, N]
   std::vector<std::map<LayerHead, at::Tensor>> maps;  // per sequence: raw [S, S], query by key
-  std::vector<std::int64_t> empty_rows;               // per sequence: (layer, head, query) rows with no key kept
+  std::vector<std::int64_t> empty_rows;  // per sequence: (layer, head, query) rows with no key kept
 };
 
 }  // namespace sinkscope

@@ -27,9 +27,10 @@ struct ForwardRequest {
   /// Tokens whose logits are wanted, ascending indices into the batch; none: all of them.
   std::optional<std::vector<std::int64_t>> logit_tokens;
   Capture capture = Capture::none;
-  std::vector<LayerHead> maps;       // full attention maps of these
+  std::vector<LayerHead> maps;  // full attention maps of these
   bool hidden_norms = false;
-  /// [L, H, N], 1 = this key is removed from every query of that layer and head before the softmax. Null: none.
+  /// [L, H, N], 1 = this key is removed from every query of that layer and head before the softmax. Null:
+  /// none.
   const std::uint8_t* removed = nullptr;
 };
 
@@ -44,12 +45,12 @@ struct TransformerWeights;
 /// Holds the weights in the wanted dtype on the wanted device; copies share them. const use is thread-safe.
 class Transformer {
  public:
-  /// Converts, packs or maps the weights. Throws Error naming the checkpoint when dtype or device cannot be had.
-  /// The checkpoint is kept alive as long as weights are used where they lie.
+  /// Converts, packs or maps the weights. Throws Error naming the checkpoint when dtype or device cannot be
+  /// had. The checkpoint is kept alive as long as weights are used where they lie.
   Transformer(std::shared_ptr<const Checkpoint> checkpoint, const TransformerOptions& options);
 
-  /// spec: x = embedding; per block x += attention(rms_norm(x)), x += mlp(rms_norm(x)); logits = head(rms_norm(x)).
-  /// Throws UsageError when an id lies outside the embedding.
+  /// spec: x = embedding; per block x += attention(rms_norm(x)), x += mlp(rms_norm(x)); logits =
+  /// head(rms_norm(x)). Throws UsageError when an id lies outside the embedding.
   ForwardResult forward(const ForwardRequest& request) const;
 
   const ModelConfig& config() const;

@@ -20,7 +20,8 @@ namespace {
 void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
   for (std::size_t i = 0; i < batch.ids.size(); ++i)
     if (batch.ids[i] < 0 || batch.ids[i] >= config.embedding_rows)
-      throw UsageError("token id {} at place {} is outside the model's embedding of {} rows", batch.ids[i], i, config.embedding_rows);
+      throw UsageError("token id {} at place {} is outside the model's embedding of {} rows", batch.ids[i], i,
+                       config.embedding_rows);
 }
 
 // Position of each token in its own sequence, int64 [N].
@@ -56,7 +57,8 @@ at::Tensor embed(const TransformerWeights& weights, const TokenBatch& batch) {
 AttentionRequest layer_request(const Pass& pass, std::int64_t layer) {
   const ForwardRequest& request = pass.request;
   AttentionRequest result;
-  if (request.removed != nullptr) result.removed = request.removed + layer * pass.config.heads * request.tokens.tokens();
+  if (request.removed != nullptr)
+    result.removed = request.removed + layer * pass.config.heads * request.tokens.tokens();
   result.columns = request.capture != Capture::none;
   result.statistics = request.capture == Capture::full;
   for (const LayerHead& map : request.maps)
@@ -74,8 +76,10 @@ LayerObservation attend(const Pass& pass, const BlockWeights& block, std::int64_
   const Backend backend = pass.weights.backend;
   const TokenBatch& batch = pass.request.tokens;
   const at::Tensor normed = rms_norm(backend, x, block.attention_norm, pass.config.norm_eps);
-  at::Tensor q = block.query(normed, batch.offsets).view({batch.tokens(), pass.config.heads, pass.config.head_dim});
-  at::Tensor k = block.key(normed, batch.offsets).view({batch.tokens(), pass.config.kv_heads, pass.config.head_dim});
+  at::Tensor q =
+      block.query(normed, batch.offsets).view({batch.tokens(), pass.config.heads, pass.config.head_dim});
+  at::Tensor k =
+      block.key(normed, batch.offsets).view({batch.tokens(), pass.config.kv_heads, pass.config.head_dim});
   const at::Tensor v = block.value(normed, batch.offsets).view_as(k);
   apply_rope(backend, q, pass.rope, pass.positions);
   apply_rope(backend, k, pass.rope, pass.positions);
@@ -92,7 +96,8 @@ void feed_forward(const Pass& pass, const BlockWeights& block, at::Tensor& x) {
   const Backend backend = pass.weights.backend;
   const TokenBatch& batch = pass.request.tokens;
   const at::Tensor normed = rms_norm(backend, x, block.mlp_norm, pass.config.norm_eps);
-  const at::Tensor gated = silu_multiply(backend, block.gate(normed, batch.offsets), block.up(normed, batch.offsets));
+  const at::Tensor gated =
+      silu_multiply(backend, block.gate(normed, batch.offsets), block.up(normed, batch.offsets));
   add_in_place(backend, x, block.down(gated, batch.offsets));
 }
 
@@ -106,8 +111,10 @@ class Collector {
 
   void add(std::int64_t layer, LayerObservation seen) {
     for (auto& [where, map] : seen.attention.maps)
-      result_.maps[static_cast<std::size_t>(where.first)].emplace(LayerHead{layer, where.second}, std::move(map));
-    for (std::size_t b = 0; b < result_.empty_rows.size(); ++b) result_.empty_rows[b] += seen.attention.empty_rows[b];
+      result_.maps[static_cast<std::size_t>(where.first)].emplace(LayerHead{layer, where.second},
+                                                                  std::move(map));
+    for (std::size_t b = 0; b < result_.empty_rows.size(); ++b)
+      result_.empty_rows[b] += seen.attention.empty_rows[b];
     seen.attention.maps.clear();
     layers_.push_back(std::move(seen));
   }
@@ -162,7 +169,8 @@ ForwardResult Transformer::forward(const ForwardRequest& request) const {
   const TokenBatch& batch = request.tokens;
   check_tokens(batch, model);
   const Pass pass{*weights_, model, request,
-                  rope_table(longest_sequence(batch), model.head_dim, model.rope_theta, weights_->device), positions_of(batch)};
+                  rope_table(longest_sequence(batch), model.head_dim, model.rope_theta, weights_->device),
+                  positions_of(batch)};
   ForwardResult result;
   Collector collector(batch.sequences());
   std::vector<at::Tensor> norms;
@@ -175,7 +183,8 @@ ForwardResult Transformer::forward(const ForwardRequest& request) const {
     if (request.hidden_norms) norms.push_back(l2_norm(weights_->backend, x));
   }
   const WantedRows rows = wanted_rows(x, request);
-  result.logits = weights_->head(rms_norm(weights_->backend, rows.x, weights_->final_norm, model.norm_eps), rows.offsets);
+  result.logits =
+      weights_->head(rms_norm(weights_->backend, rows.x, weights_->final_norm, model.norm_eps), rows.offsets);
   if (request.hidden_norms) result.hidden_norm = at::stack(norms);
   result.observation = collector.finish();
   return result;

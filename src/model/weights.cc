@@ -13,10 +13,14 @@ namespace {
 
 at::ScalarType scalar_type(const std::string& name, DType dtype) {
   switch (dtype) {
-    case DType::f32: return at::kFloat;
-    case DType::f16: return at::kHalf;
-    case DType::bf16: return at::kBFloat16;
-    default: throw Error("tensor {}: weights are F32, F16 or BF16, not {}", name, dtype_name(dtype));
+    case DType::f32:
+      return at::kFloat;
+    case DType::f16:
+      return at::kHalf;
+    case DType::bf16:
+      return at::kBFloat16;
+    default:
+      throw Error("tensor {}: weights are F32, F16 or BF16, not {}", name, dtype_name(dtype));
   }
 }
 
@@ -25,14 +29,15 @@ at::Tensor mapped_tensor(const Checkpoint& checkpoint, const std::string& name) 
   const TensorView& view = checkpoint.tensor(name);
   const auto options = at::TensorOptions(scalar_type(name, view.dtype));
   void* data = const_cast<std::byte*>(view.bytes.data());
-  if (reinterpret_cast<std::uintptr_t>(data) % dtype_size(view.dtype) == 0) return at::from_blob(data, view.shape, options);
+  if (reinterpret_cast<std::uintptr_t>(data) % dtype_size(view.dtype) == 0)
+    return at::from_blob(data, view.shape, options);
   at::Tensor copy = at::empty(view.shape, options);
   std::memcpy(copy.data_ptr(), view.bytes.data(), view.bytes.size());
   return copy;
 }
 
-// Loads tensors one after the other, lets the file's pages go once they are copied, and counts the bytes for the
-// progress display.
+// Loads tensors one after the other, lets the file's pages go once they are copied, and counts the bytes for
+// the progress display.
 class Loader {
  public:
   Loader(const Checkpoint& checkpoint, const TransformerOptions& options, Backend backend)
@@ -60,7 +65,8 @@ class Loader {
   void finish(const std::string& name, bool copied) {
     if (copied) checkpoint_.release(name);
     loaded_bytes_ += checkpoint_.tensor(name).bytes.size();
-    if (options_.progress) options_.progress(static_cast<double>(loaded_bytes_) / static_cast<double>(total_bytes_));
+    if (options_.progress)
+      options_.progress(static_cast<double>(loaded_bytes_) / static_cast<double>(total_bytes_));
   }
 
   const Checkpoint& checkpoint_;
@@ -71,18 +77,26 @@ class Loader {
 };
 
 BlockWeights load_block(Loader& loader, const BlockNames& names) {
-  return {loader.vector(names.attention_norm), loader.linear(names.query), loader.linear(names.key),
-          loader.linear(names.value),          loader.linear(names.attention_out), loader.vector(names.mlp_norm),
-          loader.linear(names.gate),           loader.linear(names.up),  loader.linear(names.down)};
+  return {loader.vector(names.attention_norm),
+          loader.linear(names.query),
+          loader.linear(names.key),
+          loader.linear(names.value),
+          loader.linear(names.attention_out),
+          loader.vector(names.mlp_norm),
+          loader.linear(names.gate),
+          loader.linear(names.up),
+          loader.linear(names.down)};
 }
 
 }  // namespace
 
-std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint, const TransformerOptions& options) {
+std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint,
+                                                       const TransformerOptions& options) {
   const ModelConfig& config = checkpoint->config();
   const bool on_cpu = options.device.is_cpu();
   if (on_cpu && options.dtype != at::kFloat && options.dtype != at::kBFloat16)
-    throw UsageError("--dtype {} does not run on the CPU: f32 and bf16 do", options.dtype == at::kHalf ? "f16" : c10::toString(options.dtype));
+    throw UsageError("--dtype {} does not run on the CPU: f32 and bf16 do",
+                     options.dtype == at::kHalf ? "f16" : c10::toString(options.dtype));
   auto weights = std::make_shared<TransformerWeights>();
   weights->dtype = options.dtype;
   weights->device = options.device;

@@ -22,12 +22,14 @@ struct TransformerWeights {
   at::ScalarType dtype = at::kFloat;
   at::Device device = at::kCPU;
   Backend backend = Backend::cpu;
-  at::Tensor embedding;  // [embedding_rows, width]; in the stored dtype on the CPU: rows are cast as they are read
+  at::Tensor
+      embedding;  // [embedding_rows, width]; in the stored dtype on the CPU: rows are cast as they are read
   std::vector<BlockWeights> blocks;
   at::Tensor final_norm;  // [width]
   Linear head;            // [head_rows, width]
 };
 
-std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint, const TransformerOptions& options);
+std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint,
+                                                       const TransformerOptions& options);
 
 }  // namespace sinkscope

@@ -9,10 +9,12 @@ namespace sinkscope {
 
 AttentionResult attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const AttentionLayout& layout, const AttentionRequest& request) {
-  return backend == Backend::aten ? attention_aten(q, k, v, layout, request) : attention_cpu(q, k, v, layout, request);
+  return backend == Backend::aten ? attention_aten(q, k, v, layout, request)
+                                  : attention_cpu(q, k, v, layout, request);
 }
 
-AttentionObservation prepare_observation(std::int64_t heads, const AttentionLayout& layout, const AttentionRequest& request) {
+AttentionObservation prepare_observation(std::int64_t heads, const AttentionLayout& layout,
+                                         const AttentionRequest& request) {
   const auto tokens = static_cast<std::int64_t>(layout.query_class.size());
   const auto sequences = static_cast<std::int64_t>(layout.offsets.size()) - 1;
   const auto zeros = [](at::IntArrayRef shape) { return at::zeros(shape, at::TensorOptions(at::kFloat)); };

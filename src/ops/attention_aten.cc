@@ -1,5 +1,5 @@
-// The plain version in libtorch's operations, for any device: sequence by sequence, in tiles of queries so that the
-// scores of all heads stay below a bound.
+// The plain version in libtorch's operations, for any device: sequence by sequence, in tiles of queries so
+// that the scores of all heads stay below a bound.
 #include <ATen/Functions.h>
 
 #include <algorithm>
@@ -22,10 +22,12 @@ struct Tile {
 };
 
 // probabilities [H, rows, S], raw
-void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& used, const AttentionLayout& layout,
-                  AttentionObservation& seen) {
+void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& used,
+                  const AttentionLayout& layout, AttentionObservation& seen) {
   const auto span_of = [&](const at::Tensor& t) { return t.narrow(-1, tile.first, tile.length); };
-  const auto own = [&](const at::Tensor& p) { return p.diagonal(tile.begin, 1, 2).narrow(1, 0, tile.rows).cpu(); };
+  const auto own = [&](const at::Tensor& p) {
+    return p.diagonal(tile.begin, 1, 2).narrow(1, 0, tile.rows).cpu();
+  };
   at::Tensor membership = at::zeros({query_classes, tile.rows}, at::TensorOptions(at::kFloat));
   for (std::int64_t r = 0; r < tile.rows; ++r)
     membership[layout.query_class[tile.first + tile.begin + r]][r] = 1.0F;
@@ -50,7 +52,8 @@ void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& use
 // scores [H, rows, S] -> probabilities over the kept keys; rows without any are zero and counted.
 at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std::int64_t& empty_rows) {
   const at::Tensor left_out = removed.unsqueeze(1);  // [H, 1, S]
-  const at::Tensor kept = at::softmax(scores.masked_fill(left_out, -std::numeric_limits<float>::infinity()), -1);
+  const at::Tensor kept =
+      at::softmax(scores.masked_fill(left_out, -std::numeric_limits<float>::infinity()), -1);
   const at::Tensor nothing_left = left_out.all(-1, /*keepdim=*/true);
   empty_rows += nothing_left.sum().item<std::int64_t>() * scores.size(1);
   return kept.masked_fill(nothing_left, 0.0);
@@ -68,7 +71,8 @@ AttentionResult attention_aten(const at::Tensor& q, const at::Tensor& k, const a
   seen = prepare_observation(heads, layout, request);
   at::Tensor removed;
   if (request.removed != nullptr)
-    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, q.size(0)}, at::TensorOptions(at::kByte))
+    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, q.size(0)},
+                            at::TensorOptions(at::kByte))
                   .to(q.device(), at::kBool);
   for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
     const std::int64_t first = layout.offsets[b];
@@ -82,17 +86,15 @@ AttentionResult attention_aten(const at::Tensor& q, const at::Tensor& k, const a
       const Tile tile{static_cast<std::int64_t>(b), first, begin, std::min(step, length - begin), length};
       const at::Tensor scores = at::matmul(queries.narrow(1, begin, tile.rows), keys) * scale;
       const at::Tensor raw = at::softmax(scores, -1);
-      const at::Tensor used = removed.defined() ? softmax_kept(scores, removed.narrow(1, first, length), seen.empty_rows[b]) : raw;
+      const at::Tensor used = removed.defined()
+                                  ? softmax_kept(scores, removed.narrow(1, first, length), seen.empty_rows[b])
+                                  : raw;
       observe_tile(tile, raw, used, layout, seen);
       result.output.narrow(0, first + begin, tile.rows).copy_(at::matmul(used, values).transpose(0, 1));
     }
   }
   result.output = result.output.reshape({q.size(0), heads * q.size(2)});
   finish_statistics(seen, layout);
-  if (request.columns && request.removed == nullptr) {
-    seen.column_used = seen.column_sum.sum(0);
-    seen.diagonal_used = seen.diagonal;
-  }
   return result;
 }
 

@@ -1,5 +1,5 @@
-// One thread takes a whole (sequence, query head): its column sums are added query by query, in order. Scores exist
-// for query_tile queries of one head at a time.
+// One thread takes a whole (sequence, query head): its column sums are added query by query, in order. Scores
+// exist for query_tile queries of one head at a time.
 #include <ATen/ops/empty.h>
 #include <dnnl.h>
 
@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t query_tile = 32;
 
 // Row-major C [m, n] = A [m, k] B, B being [k, n] or, transposed, [n, k].
-void multiply_floats(bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) {
+void multiply_floats(bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                     const float* b, float* c) {
   const dnnl_status_t status =
       dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, 1.0F, a, k, b, transpose_b ? k : n, 0.0F, c, n);
   TORCH_CHECK(status == dnnl_success, "dnnl_sgemm failed with status ", static_cast<int>(status));
@@ -23,11 +24,11 @@ void multiply_floats(bool transpose_b, std::int64_t m, std::int64_t n, std::int6
 
 // One head of one sequence in float32, and room for a tile. Kept by the thread between heads.
 struct HeadBuffers {
-  std::vector<float> q, k, v;      // [S, D]
-  std::vector<float> keep;         // [S]
-  std::vector<float> scores;       // [query_tile, S]
-  std::vector<float> raw_row;      // [S]
-  std::vector<float> out;          // [query_tile, D]
+  std::vector<float> q, k, v;  // [S, D]
+  std::vector<float> keep;     // [S]
+  std::vector<float> scores;   // [query_tile, S]
+  std::vector<float> raw_row;  // [S]
+  std::vector<float> out;      // [query_tile, D]
 };
 
 struct HeadTask {
@@ -60,9 +61,12 @@ void observe_row(const HeadTask& task, std::int64_t query, float scale, float* s
   sinks.used = at_or_null(seen.column_used, column);
   sinks.statistics = seen.row_entropy.defined();
   const bool removes = !buffers.keep.empty();
-  if (map != seen.maps.end()) sinks.raw_row = map->second.data_ptr<float>() + query * task.length;
-  else if (removes && seen.diagonal.defined()) sinks.raw_row = buffers.raw_row.data();
-  const SoftmaxRow row = cpu_kernels().softmax_row(scores, task.length, scale, removes ? buffers.keep.data() : nullptr, sinks);
+  if (map != seen.maps.end())
+    sinks.raw_row = map->second.data_ptr<float>() + query * task.length;
+  else if (removes && seen.diagonal.defined())
+    sinks.raw_row = buffers.raw_row.data();
+  const SoftmaxRow row =
+      cpu_kernels().softmax_row(scores, task.length, scale, removes ? buffers.keep.data() : nullptr, sinks);
   if (seen.diagonal.defined())
     seen.diagonal.data_ptr<float>()[column + query] = removes ? sinks.raw_row[query] : scores[query];
   if (seen.diagonal_used.defined()) seen.diagonal_used.data_ptr<float>()[column + query] = scores[query];
@@ -77,17 +81,20 @@ void observe_row(const HeadTask& task, std::int64_t query, float scale, float* s
   }
 }
 
-void prepare_keep(const HeadTask& task, std::int64_t tokens, const std::uint8_t* removed, HeadBuffers& buffers) {
+void prepare_keep(const HeadTask& task, std::int64_t tokens, const std::uint8_t* removed,
+                  HeadBuffers& buffers) {
   buffers.keep.clear();
   if (removed == nullptr) return;
   const std::uint8_t* of_head = removed + task.head * tokens + task.first;
   if (std::none_of(of_head, of_head + task.length, [](std::uint8_t r) { return r != 0; })) return;
   buffers.keep.resize(static_cast<std::size_t>(task.length));
-  std::transform(of_head, of_head + task.length, buffers.keep.begin(), [](std::uint8_t r) { return r != 0 ? 0.0F : 1.0F; });
+  std::transform(of_head, of_head + task.length, buffers.keep.begin(),
+                 [](std::uint8_t r) { return r != 0 ? 0.0F : 1.0F; });
 }
 
 // Where keys are removed from the layer but none from this head, as used equals raw.
-void copy_raw_to_used(const HeadTask& task, std::int64_t heads, std::int64_t tokens, AttentionObservation& seen) {
+void copy_raw_to_used(const HeadTask& task, std::int64_t heads, std::int64_t tokens,
+                      AttentionObservation& seen) {
   if (!seen.column_used.defined()) return;
   float* used = seen.column_used.data_ptr<float>() + task.head * tokens + task.first;
   for (std::int64_t c = 0; c < query_classes; ++c) {
@@ -98,7 +105,8 @@ void copy_raw_to_used(const HeadTask& task, std::int64_t heads, std::int64_t tok
 
 template <typename T>
 void attend_head(const HeadTask& task, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                 const AttentionLayout& layout, const std::uint8_t* removed, at::Tensor& output, AttentionObservation& seen) {
+                 const AttentionLayout& layout, const std::uint8_t* removed, at::Tensor& output,
+                 AttentionObservation& seen) {
   thread_local HeadBuffers buffers;
   const std::int64_t heads = q.size(1);
   const std::int64_t width = q.size(2);
@@ -114,18 +122,23 @@ void attend_head(const HeadTask& task, const at::Tensor& q, const at::Tensor& k,
   prepare_keep(task, tokens, removed, buffers);
   for (std::int64_t begin = 0; begin < task.length; begin += query_tile) {
     const std::int64_t rows = std::min(query_tile, task.length - begin);
-    multiply_floats(true, rows, task.length, width, buffers.q.data() + begin * width, buffers.k.data(), buffers.scores.data());
+    multiply_floats(true, rows, task.length, width, buffers.q.data() + begin * width, buffers.k.data(),
+                    buffers.scores.data());
     for (std::int64_t r = 0; r < rows; ++r)
-      observe_row(task, begin + r, scale, buffers.scores.data() + r * task.length, buffers, layout, heads, seen);
-    multiply_floats(false, rows, width, task.length, buffers.scores.data(), buffers.v.data(), buffers.out.data());
+      observe_row(task, begin + r, scale, buffers.scores.data() + r * task.length, buffers, layout, heads,
+                  seen);
+    multiply_floats(false, rows, width, task.length, buffers.scores.data(), buffers.v.data(),
+                    buffers.out.data());
     for (std::int64_t r = 0; r < rows; ++r)
       storage_kernels<T>(cpu_kernels())
-          .narrow(buffers.out.data() + r * width, storage_of<T>(output) + ((task.first + begin + r) * heads + task.head) * width, width);
+          .narrow(buffers.out.data() + r * width,
+                  storage_of<T>(output) + ((task.first + begin + r) * heads + task.head) * width, width);
   }
   if (buffers.keep.empty()) copy_raw_to_used(task, heads, tokens, seen);
   if (buffers.keep.empty() && seen.diagonal_used.defined()) {
     const std::int64_t offset = task.head * tokens + task.first;
-    std::copy_n(seen.diagonal.data_ptr<float>() + offset, task.length, seen.diagonal_used.data_ptr<float>() + offset);
+    std::copy_n(seen.diagonal.data_ptr<float>() + offset, task.length,
+                seen.diagonal_used.data_ptr<float>() + offset);
   }
 }
 
@@ -148,10 +161,6 @@ AttentionResult attention_cpu(const at::Tensor& q, const at::Tensor& k, const at
     });
   });
   finish_statistics(seen, layout);
-  if (request.columns && request.removed == nullptr) {
-    seen.column_used = seen.column_sum.sum(0);
-    seen.diagonal_used = seen.diagonal;
-  }
   return result;
 }
 

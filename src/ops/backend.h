@@ -9,8 +9,8 @@
 namespace sinkscope {
 
 /// cpu: the kernels of this folder and oneDNN; tensors live on the CPU in float32 or bfloat16.
-/// aten: libtorch's own operations, on any device it has. It is the CUDA path, and on the CPU the plain version that
-/// the tests hold the kernels against.
+/// aten: libtorch's own operations, on any device it has. It is the CUDA path, and on the CPU the plain
+/// version that the tests hold the kernels against.
 enum class Backend { cpu, aten };
 
 /// Runs body(T*) with T the storage type of a float32 or bfloat16 CPU tensor.

@@ -26,8 +26,8 @@ std::vector<const CpuKernels*> available_cpu_kernels() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     levels.push_back(&avx2::kernels());
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
       levels.push_back(&avx512::kernels());
   }
 #endif
@@ -45,7 +45,8 @@ const CpuKernels& choose() {
     if (level->name == wanted) return *level;
     names += (names.empty() ? "" : ", ") + std::string(level->name);
   }
-  throw UsageError("SINKSCOPE_CPU={} is not an instruction set this processor runs; it runs {}", wanted, names);
+  throw UsageError("SINKSCOPE_CPU={} is not an instruction set this processor runs; it runs {}", wanted,
+                   names);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Compiled once per instruction set (cmake/rooms.cmake), each time into namespace SINKSCOPE_KERNEL_LEVEL. The loops
-// are plain and written for the compiler's vectoriser: sums run in kLanes independent lanes that are added pairwise
-// at the end, so that the order is fixed and no reordering flag is needed. Mathematics comes from builtins, not from
-// <cmath>: an out-of-line copy of a standard inline function would carry this level's instructions to other files.
+// Compiled once per instruction set (cmake/rooms.cmake), each time into namespace SINKSCOPE_KERNEL_LEVEL. The
+// loops are plain and written for the compiler's vectoriser: sums run in kLanes independent lanes that are
+// added pairwise at the end, so that the order is fixed and no reordering flag is needed. Mathematics comes
+// from builtins, not from <cmath>: an out-of-line copy of a standard inline function would carry this level's
+// instructions to other files.
 #include "ops/cpu_kernels.h"
 
 #include <cstring>
@@ -37,8 +38,9 @@ inline float cast(const Bfloat16*, float value) {
   return load(&stored);
 }
 
-// e^x for x <= 88, relative error below 2e-7; 0 below -87.3 (float32's normal range ends there). Cody-Waite reduction by ln 2 in two
-// parts and the Taylor series to degree 7, which on |r| <= ln(2)/2 errs by less than 6e-9.
+// e^x for x <= 88, relative error below 2e-7; 0 below -87.3 (float32's normal range ends there). Cody-Waite
+// reduction by ln 2 in two parts and the Taylor series to degree 7, which on |r| <= ln(2)/2 errs by less than
+// 6e-9.
 inline float exponential(float x) {
   constexpr float log2_e = 1.44269504088896341F;
   constexpr float ln2_high = 0.693359375F;
@@ -155,8 +157,8 @@ float exponentials(float* scores, std::int64_t keys, float max) {
   return lane_sum<float>(keys, [&](std::int64_t j) { return scores[j]; });
 }
 
-// sum p (s - max) over p = e/sum gives the entropy without a logarithm per key: ln(sum) - sum e (s - max) / sum.
-// Called before the scores are overwritten.
+// sum p (s - max) over p = e/sum gives the entropy without a logarithm per key: ln(sum) - sum e (s - max) /
+// sum. Called before the scores are overwritten.
 float entropy_of(const float* scores, std::int64_t keys, float max) {
   const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return exponential(scores[j] - max); });
   const float weighted = lane_sum<float>(keys, [&](std::int64_t j) {
@@ -173,8 +175,8 @@ void add_columns(const float* exponentials_row, std::int64_t keys, float inverse
     for (std::int64_t j = 0; j < keys; ++j) sinks.raw_row[j] = exponentials_row[j] * inverse;
 }
 
-// Past this gap between the row maxima over all and over the kept keys, the kept exponentials taken from the common
-// maximum would lose their precision or vanish in float32 (e^-60 = 9e-27).
+// Past this gap between the row maxima over all and over the kept keys, the kept exponentials taken from the
+// common maximum would lose their precision or vanish in float32 (e^-60 = 9e-27).
 constexpr float largest_maximum_gap = 60.0F;
 
 // Removes the keys whose keep is 0 and renormalises the rest. scores hold e^(score - max_all) on entry.
@@ -190,7 +192,8 @@ bool renormalise_kept(float* scores, std::int64_t keys, const float* keep, float
   return true;
 }
 
-SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const float* keep, const ColumnSinks& sinks) {
+SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const float* keep,
+                       const ColumnSinks& sinks) {
   for (std::int64_t j = 0; j < keys; ++j) scores[j] *= scale;
   SoftmaxRow row;
   const float max = lane_max(keys, [&](std::int64_t j) { return scores[j]; });
@@ -201,8 +204,8 @@ SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const floa
     max_kept = lane_max(keys, [&](std::int64_t j) { return keep[j] != 0 ? scores[j] : nothing; });
   }
   const bool far = max - max_kept > largest_maximum_gap;  // also when nothing is kept
-  // Where the maxima are far apart the kept scores are parked in raw_row's place and taken again from their own
-  // maximum: two passes of exponentials, for rare rows only.
+  // Where the maxima are far apart the kept scores are parked in raw_row's place and taken again from their
+  // own maximum: two passes of exponentials, for rare rows only.
   if (far) {
     const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return exponential(scores[j] - max); });
     const float inverse = 1.0F / sum;
@@ -211,7 +214,8 @@ SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const floa
     if (sinks.raw_row != nullptr)
       for (std::int64_t j = 0; j < keys; ++j) sinks.raw_row[j] = exponential(scores[j] - max) * inverse;
     row.row_max = inverse;
-    // A removed score may lie far above max_kept: clamp before the exponential, the product with keep drops it.
+    // A removed score may lie far above max_kept: clamp before the exponential, the product with keep drops
+    // it.
     for (std::int64_t j = 0; j < keys; ++j) {
       const float shifted = scores[j] - max_kept;
       scores[j] = exponential(shifted > 0 ? 0.0F : shifted);
@@ -237,9 +241,10 @@ VocabularyRow vocabulary_row(const float* x, std::int64_t count, bool in_float64
   while (row.argmax < count - 1 && x[row.argmax] != row.max) ++row.argmax;
   const double max = static_cast<double>(row.max);
   row.sum_exp =
-      in_float64
-          ? lane_sum<double>(count, [&](std::int64_t i) { return __builtin_exp(static_cast<double>(x[i]) - max); })
-          : static_cast<double>(lane_sum<float>(count, [&](std::int64_t i) { return exponential(x[i] - row.max); }));
+      in_float64 ? lane_sum<double>(
+                       count, [&](std::int64_t i) { return __builtin_exp(static_cast<double>(x[i]) - max); })
+                 : static_cast<double>(
+                       lane_sum<float>(count, [&](std::int64_t i) { return exponential(x[i] - row.max); }));
   return row;
 }
 
@@ -254,7 +259,8 @@ constexpr StorageKernels<T> storage() {
 }  // namespace
 
 const CpuKernels& kernels() {
-  static const CpuKernels table{SINKSCOPE_NAME_OF(SINKSCOPE_KERNEL_LEVEL), storage<float>(), storage<Bfloat16>(), softmax_row, vocabulary_row};
+  static const CpuKernels table{SINKSCOPE_NAME_OF(SINKSCOPE_KERNEL_LEVEL), storage<float>(),
+                                storage<Bfloat16>(), softmax_row, vocabulary_row};
   return table;
 }
 

@@ -1,6 +1,7 @@
-// The memory-bound pieces of a forward pass on the CPU, compiled once per instruction set from cpu_kernels.cc and
-// chosen when the program starts. All of them work on one row or one run of values, never start threads, and add
-// in a fixed order, so that a result depends on the instruction set but not on the number of threads or the batch.
+// The memory-bound pieces of a forward pass on the CPU, compiled once per instruction set from cpu_kernels.cc
+// and chosen when the program starts. All of them work on one row or one run of values, never start threads,
+// and add in a fixed order, so that a result depends on the instruction set but not on the number of threads
+// or the batch.
 //
 // Storage is float or bfloat16 (its 16 bits in a Bfloat16); arithmetic is float32.
 #pragma once
@@ -17,33 +18,34 @@ struct Bfloat16 {
 
 /// What attention over one query row hands back besides the probabilities.
 struct SoftmaxRow {
-  float row_max = 0;  // largest probability, nothing removed
-  float entropy = 0;  // -sum p ln p in nats, nothing removed
-  bool empty = false; // no key kept: the probabilities are all zero
+  float row_max = 0;   // largest probability, nothing removed
+  float entropy = 0;   // -sum p ln p in nats, nothing removed
+  bool empty = false;  // no key kept: the probabilities are all zero
 };
 
 /// Where softmax_row adds what it sees. Each pointer is [keys] or null when nobody asks.
 struct ColumnSinks {
-  float* raw = nullptr;        // += probabilities with nothing removed
-  float* used = nullptr;       // += probabilities as used; only read when keys are removed
-  float* raw_row = nullptr;    // = probabilities with nothing removed
-  bool statistics = false;     // fill row_max and entropy
+  float* raw = nullptr;      // += probabilities with nothing removed
+  float* used = nullptr;     // += probabilities as used; only read when keys are removed
+  float* raw_row = nullptr;  // = probabilities with nothing removed
+  bool statistics = false;   // fill row_max and entropy
 };
 
-/// What the softmax over a vocabulary needs: p_i = exp(x_i - max) / sum_exp. Not finite when a logit is NaN or +inf.
+/// What the softmax over a vocabulary needs: p_i = exp(x_i - max) / sum_exp. Not finite when a logit is NaN
+/// or +inf.
 struct VocabularyRow {
   std::int64_t argmax = 0;  // lowest index on ties
   float max = 0;
-  double sum_exp = 0;       // sum of exp(x - max)
+  double sum_exp = 0;  // sum of exp(x - max)
 };
 
 template <typename T>
 struct StorageKernels {
-  /// y = bf16/float(x / sqrt(mean(x^2) + eps)) * weight: normalised in float32, cast to the storage type, then
-  /// multiplied there, as the checkpoints' own code does. x, weight, y: [width].
+  /// y = bf16/float(x / sqrt(mean(x^2) + eps)) * weight: normalised in float32, cast to the storage type,
+  /// then multiplied there, as the checkpoints' own code does. x, weight, y: [width].
   void (*rms_norm)(const T* x, const T* weight, T* y, std::int64_t width, float eps);
-  /// Rotates the two halves of `heads` consecutive vectors in float32 and casts back. x: [heads, 2*half] in place;
-  /// cosine, sine: [half].
+  /// Rotates the two halves of `heads` consecutive vectors in float32 and casts back. x: [heads, 2*half] in
+  /// place; cosine, sine: [half].
   void (*rotate)(T* x, const float* cosine, const float* sine, std::int64_t heads, std::int64_t half);
   /// gate = cast(silu(gate)) * up, each step cast to the storage type. [count], in place in gate.
   void (*silu_multiply)(T* gate, const T* up, std::int64_t count);
@@ -60,11 +62,13 @@ struct CpuKernels {
   std::string_view name;
   StorageKernels<float> f32;
   StorageKernels<Bfloat16> bf16;
-  /// Softmax over the keys of one query. scores [keys] hold q.k and become the probabilities as used; `keep` [keys]
-  /// is 1 for kept and 0 for removed keys, null when none is removed. With removed keys two row maxima and two
-  /// normalisers are kept, so that the columns without the removal come out of the same scores.
-  SoftmaxRow (*softmax_row)(float* scores, std::int64_t keys, float scale, const float* keep, const ColumnSinks& sinks);
-  /// One row of logits [count]: see VocabularyRow. in_float64 takes the exponentials in float64, else in float32.
+  /// Softmax over the keys of one query. scores [keys] hold q.k and become the probabilities as used; `keep`
+  /// [keys] is 1 for kept and 0 for removed keys, null when none is removed. With removed keys two row maxima
+  /// and two normalisers are kept, so that the columns without the removal come out of the same scores.
+  SoftmaxRow (*softmax_row)(float* scores, std::int64_t keys, float scale, const float* keep,
+                            const ColumnSinks& sinks);
+  /// One row of logits [count]: see VocabularyRow. in_float64 takes the exponentials in float64, else in
+  /// float32.
   VocabularyRow (*vocabulary_row)(const float* x, std::int64_t count, bool in_float64);
 };
 
@@ -76,8 +80,12 @@ std::vector<const CpuKernels*> available_cpu_kernels();
 template <typename T>
 const StorageKernels<T>& storage_kernels(const CpuKernels& kernels);
 template <>
-inline const StorageKernels<float>& storage_kernels<float>(const CpuKernels& kernels) { return kernels.f32; }
+inline const StorageKernels<float>& storage_kernels<float>(const CpuKernels& kernels) {
+  return kernels.f32;
+}
 template <>
-inline const StorageKernels<Bfloat16>& storage_kernels<Bfloat16>(const CpuKernels& kernels) { return kernels.bf16; }
+inline const StorageKernels<Bfloat16>& storage_kernels<Bfloat16>(const CpuKernels& kernels) {
+  return kernels.bf16;
+}
 
 }  // namespace sinkscope

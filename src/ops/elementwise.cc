@@ -18,7 +18,8 @@ at::Tensor silu_multiply(Backend backend, at::Tensor gate, const at::Tensor& up)
   with_storage(gate.scalar_type(), [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     parallel_rows(gate.numel(), values_per_piece, [&](std::int64_t begin, std::int64_t end) {
-      storage_kernels<T>(cpu_kernels()).silu_multiply(storage_of<T>(gate) + begin, storage_of<T>(up) + begin, end - begin);
+      storage_kernels<T>(cpu_kernels())
+          .silu_multiply(storage_of<T>(gate) + begin, storage_of<T>(up) + begin, end - begin);
     });
   });
   return gate;
@@ -46,7 +47,8 @@ at::Tensor l2_norm(Backend backend, const at::Tensor& x) {
     using T = std::remove_pointer_t<decltype(type)>;
     parallel_rows(result.numel(), 64, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row)
-        result.data_ptr<float>()[row] = storage_kernels<T>(cpu_kernels()).norm(storage_of<T>(rows) + row * width, width);
+        result.data_ptr<float>()[row] =
+            storage_kernels<T>(cpu_kernels()).norm(storage_of<T>(rows) + row * width, width);
     });
   });
   return result;

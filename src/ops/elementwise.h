@@ -5,7 +5,8 @@
 
 namespace sinkscope {
 
-/// cast(silu(gate)) * up, SiLU(x) = x / (1 + e^-x); both steps cast to the dtype. Same shapes; gate is overwritten.
+/// cast(silu(gate)) * up, SiLU(x) = x / (1 + e^-x); both steps cast to the dtype. Same shapes; gate is
+/// overwritten.
 at::Tensor silu_multiply(Backend backend, at::Tensor gate, const at::Tensor& up);
 
 /// x += y in place, in the dtype of x. Same shapes.

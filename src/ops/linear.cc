@@ -57,7 +57,9 @@ void Linear::pack(const at::Tensor& weight) {
   for (std::int64_t begin = 0; begin < out_; begin += width)
     slices_.push_back({begin, std::min(width, out_ - begin), {}});
   const auto type = onednn_type(dtype_);
-  const auto in_place = [&](const Slice& slice) { return widen || weight_layout(type, slice.width, in_).in_place; };
+  const auto in_place = [&](const Slice& slice) {
+    return widen || weight_layout(type, slice.width, in_).in_place;
+  };
   if (std::any_of(slices_.begin(), slices_.end(), in_place)) {
     weight_ = weight;
   } else {
@@ -66,7 +68,8 @@ void Linear::pack(const at::Tensor& weight) {
   parallel_for(static_cast<std::int64_t>(slices_.size()), [&](std::int64_t i) {
     Slice& slice = slices_[static_cast<std::size_t>(i)];
     if (in_place(slice)) return;
-    const auto* rows = static_cast<const std::byte*>(weight.data_ptr()) + slice.begin * in_ * weight.element_size();
+    const auto* rows =
+        static_cast<const std::byte*>(weight.data_ptr()) + slice.begin * in_ * weight.element_size();
     slice.packed = pack_weight(rows, type, slice.width, in_);
   });
 }
@@ -74,8 +77,9 @@ void Linear::pack(const at::Tensor& weight) {
 void Linear::multiply_slice(const Slice& slice, const at::Tensor& x, at::Tensor& y,
                             std::span<const std::int64_t> offsets) const {
   const auto bytes = static_cast<std::int64_t>(x.element_size());
-  const void* weight = slice.packed ? slice.packed.get_data_handle()
-                                    : static_cast<const std::byte*>(weight_.data_ptr()) + slice.begin * in_ * bytes;
+  const void* weight = slice.packed
+                           ? slice.packed.get_data_handle()
+                           : static_cast<const std::byte*>(weight_.data_ptr()) + slice.begin * in_ * bytes;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const std::int64_t first = offsets[s];
     if (offsets[s + 1] == first) continue;
@@ -97,10 +101,11 @@ void Linear::widen_and_multiply_slice(const Slice& slice, const at::Tensor& wide
     const std::int64_t rows = offsets[s + 1] - first;
     if (rows == 0) continue;
     result.resize(static_cast<std::size_t>(rows * slice.width));
-    multiply({dnnl::memory::data_type::f32, rows, slice.width, in_, slice.width}, wide_x.data_ptr<float>() + first * in_,
-             weight.data(), result.data());
+    multiply({dnnl::memory::data_type::f32, rows, slice.width, in_, slice.width},
+             wide_x.data_ptr<float>() + first * in_, weight.data(), result.data());
     for (std::int64_t row = 0; row < rows; ++row)
-      kernels.narrow(result.data() + row * slice.width, storage_of<Bfloat16>(y) + (first + row) * out_ + slice.begin, slice.width);
+      kernels.narrow(result.data() + row * slice.width,
+                     storage_of<Bfloat16>(y) + (first + row) * out_ + slice.begin, slice.width);
   }
 }
 
@@ -115,7 +120,8 @@ at::Tensor Linear::operator()(const at::Tensor& x, std::span<const std::int64_t>
     const Slice& slice = slices_[static_cast<std::size_t>(i / group_count)];
     const std::int64_t first = groups[static_cast<std::size_t>(i % group_count)];
     const std::int64_t last = groups[static_cast<std::size_t>(i % group_count + 1)];
-    const auto part = offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
+    const auto part =
+        offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
     if (widen) {
       widen_and_multiply_slice(slice, input, y, part);
     } else {

@@ -8,9 +8,9 @@
 
 namespace sinkscope {
 
-/// Calls body(i) once for every i in [0, count), on all threads. Whoever calls cuts the work into pieces by its shape
-/// alone. Inside body every library sees one thread: oneDNN plans its blocking by the thread count, and the bits of a
-/// product would follow. The first exception thrown by body is thrown again here.
+/// Calls body(i) once for every i in [0, count), on all threads. Whoever calls cuts the work into pieces by
+/// its shape alone. Inside body every library sees one thread: oneDNN plans its blocking by the thread count,
+/// and the bits of a product would follow. The first exception thrown by body is thrown again here.
 template <typename Body>
 void parallel_for(std::int64_t count, Body body) {
   std::exception_ptr failure;

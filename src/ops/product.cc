@@ -50,7 +50,8 @@ const Product& product(const ProductShape& shape) {
   const std::lock_guard lock(mutex);
   std::unique_ptr<const Product>& entry = products[shape];
   if (!entry) {
-    const auto description = describe(shape, weight_layout(shape.type, shape.columns, shape.inner).description);
+    const auto description =
+        describe(shape, weight_layout(shape.type, shape.columns, shape.inner).description);
     entry = std::make_unique<const Product>(Product{dnnl::matmul(description), description.src_desc(),
                                                     description.weights_desc(), description.dst_desc(),
                                                     description.scratchpad_desc().get_size()});
@@ -63,14 +64,14 @@ void* thread_scratchpad(std::size_t bytes) {
   struct Buffer {
     void* data = nullptr;
     std::size_t size = 0;
-    ~Buffer() { ::operator delete(data, std::align_val_t{64}); }
+    ~Buffer() { ::operator delete (data, std::align_val_t{64}); }
   };
   thread_local Buffer buffer;
   if (buffer.size < bytes) {
-    ::operator delete(buffer.data, std::align_val_t{64});
+    ::operator delete (buffer.data, std::align_val_t{64});
     buffer.data = nullptr;
     buffer.size = 0;
-    buffer.data = ::operator new(bytes, std::align_val_t{64});
+    buffer.data = ::operator new (bytes, std::align_val_t{64});
     buffer.size = bytes;
   }
   return buffer.data;
@@ -91,7 +92,8 @@ const WeightLayout& weight_layout(memory::data_type type, std::int64_t columns, 
     const memory::desc plain({inner, columns}, type, memory::format_tag::ab);
     const memory::desc stored = transposed_plain(type, columns, inner);
     // A plain answer means that the implementation packs as it goes and takes either order.
-    entry->second = wanted == plain || wanted == stored ? WeightLayout{stored, true} : WeightLayout{wanted, false};
+    entry->second =
+        wanted == plain || wanted == stored ? WeightLayout{stored, true} : WeightLayout{wanted, false};
   }
   return entry->second;
 }
@@ -111,7 +113,8 @@ void multiply(const ProductShape& shape, const void* a, const void* b, void* c) 
   };
   const memory::desc scratchpad({static_cast<memory::dim>(p.scratchpad_bytes)}, memory::data_type::u8,
                                 memory::format_tag::a);
-  std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, view(p.a, a)}, {DNNL_ARG_WEIGHTS, view(p.b, b)}, {DNNL_ARG_DST, view(p.c, c)}};
+  std::unordered_map<int, memory> arguments{
+      {DNNL_ARG_SRC, view(p.a, a)}, {DNNL_ARG_WEIGHTS, view(p.b, b)}, {DNNL_ARG_DST, view(p.c, c)}};
   if (p.scratchpad_bytes > 0)
     arguments.emplace(DNNL_ARG_SCRATCHPAD, view(scratchpad, thread_scratchpad(p.scratchpad_bytes)));
   p.primitive.execute(thread_stream(), arguments);

@@ -22,8 +22,8 @@ at::Tensor rms_norm(Backend backend, const at::Tensor& x, const at::Tensor& weig
     const auto& kernels = storage_kernels<T>(cpu_kernels());
     parallel_rows(x.numel() / width, 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row)
-        kernels.rms_norm(storage_of<T>(x) + row * width, storage_of<T>(weight), storage_of<T>(y) + row * width, width,
-                         static_cast<float>(eps));
+        kernels.rms_norm(storage_of<T>(x) + row * width, storage_of<T>(weight),
+                         storage_of<T>(y) + row * width, width, static_cast<float>(eps));
     });
   });
   return y;

@@ -29,7 +29,8 @@ void apply_rope(Backend backend, at::Tensor& x, const RopeTable& table, const at
     const at::Tensor sine = at::index_select(table.sine, 0, index).unsqueeze(1);
     const at::Tensor first = x.narrow(2, 0, half).to(at::kFloat);
     const at::Tensor second = x.narrow(2, half, half).to(at::kFloat);
-    x = at::cat(at::TensorList{first * cosine - second * sine, second * cosine + first * sine}, 2).to(x.scalar_type());
+    x = at::cat(at::TensorList{first * cosine - second * sine, second * cosine + first * sine}, 2)
+            .to(x.scalar_type());
     return;
   }
   with_storage(x.scalar_type(), [&](auto* type) {

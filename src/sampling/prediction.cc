@@ -1,0 +1,88 @@
+#include "sampling/prediction.h"
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/cpu_kernels.h"
+
+namespace sinkscope {
+namespace {
+
+constexpr float forbidden = -std::numeric_limits<float>::infinity();
+
+void forbid(std::span<float> logits, std::optional<std::int32_t> id) {
+  if (id && *id >= 0 && static_cast<std::size_t>(*id) < logits.size())
+    logits[static_cast<std::size_t>(*id)] = forbidden;
+}
+
+std::int32_t noisy_argmax(std::span<const float> logits, std::span<const double> noise, double temperature) {
+  std::size_t best = 0;
+  double best_value = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double value = static_cast<double>(logits[i]) - temperature * std::log(-std::log(noise[i]));
+    if (value > best_value) {
+      best = i;
+      best_value = value;
+    }
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+double rounded(double probability, ConfidencePrecision precision, at::ScalarType model_dtype) {
+  if (precision == ConfidencePrecision::f64) return probability;
+  const auto single = static_cast<float>(probability);
+  if (precision == ConfidencePrecision::f32 || model_dtype == at::kFloat) return static_cast<double>(single);
+  return static_cast<double>(model_dtype == at::kHalf ? static_cast<float>(c10::Half(single))
+                                                      : static_cast<float>(c10::BFloat16(single)));
+}
+
+}  // namespace
+
+Prediction predict(std::span<float> logits, std::span<const double> noise, const LladaOptions& options,
+                   at::ScalarType model_dtype) {
+  const auto size = static_cast<std::int64_t>(logits.size());
+  const bool in_float64 = options.confidence == ConfidencePrecision::f64;
+  if (options.forbid_mask) forbid(logits, options.mask_id);
+  if (options.logits_eos_inf) forbid(logits, options.eos_id);
+  VocabularyRow row = cpu_kernels().vocabulary_row(logits.data(), size, in_float64);
+  if (!std::isfinite(row.sum_exp) || !std::isfinite(row.max))
+    throw Error("the logits are not finite (NaN or infinity)");
+  Prediction result;
+  result.token = options.temperature > 0 ? noisy_argmax(logits, noise, options.temperature)
+                                         : static_cast<std::int32_t>(row.argmax);
+  if (options.remasking == Remasking::random) return result;
+  // The ends lose their probability after the token was taken: a position that predicts one is ranked last.
+  if (options.confidence_eos_eot_inf) {
+    forbid(logits, options.eos_id);
+    forbid(logits, options.eot_id);
+    row = cpu_kernels().vocabulary_row(logits.data(), size, in_float64);
+  }
+  const double shifted =
+      static_cast<double>(logits[static_cast<std::size_t>(result.token)]) - static_cast<double>(row.max);
+  result.confidence = rounded(std::exp(shifted) / row.sum_exp, options.confidence, model_dtype);
+  return result;
+}
+
+Opened open_most_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,
+                           std::int64_t count) {
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 0; i < candidate.size(); ++i)
+    if (candidate[i] != 0) order.push_back(static_cast<std::int64_t>(i));
+  const auto of = [&](std::int64_t i) { return confidence[static_cast<std::size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return of(a) > of(b); });
+  Opened result;
+  const auto opened =
+      static_cast<std::size_t>(std::min<std::int64_t>(count, static_cast<std::int64_t>(order.size())));
+  for (std::size_t i = opened; i > 0 && i < order.size() && of(order[i]) == of(order[opened - 1]); ++i)
+    ++result.ties;
+  order.resize(opened);
+  result.positions = std::move(order);
+  return result;
+}
+
+}  // namespace sinkscope

@@ -1,0 +1,34 @@
+// From a row of logits to a token and how sure the model is of it.
+#pragma once
+
+#include <sinkscope/llada_sampler.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sinkscope {
+
+struct Prediction {
+  std::int32_t token = -1;
+  double confidence = 0;  // softmax probability of the token, in the precision asked for
+};
+
+/// One row of logits [V] in float32; it is changed in place (forbidden ids become -infinity). noise [V],
+/// uniform on [0, 1), is read when temperature > 0: the token is then the arg-max of l - T ln(-ln U), which
+/// is that of exp(l) / (-ln U)^T without its overflow. The confidence never sees the noise. model_dtype
+/// rounds the confidence for ConfidencePrecision::model. Throws Error when the logits are not finite.
+Prediction predict(std::span<float> logits, std::span<const double> noise, const LladaOptions& options,
+                   at::ScalarType model_dtype);
+
+/// Those `count` candidates with the largest confidence, ties to the lower index; fewer where there are
+/// fewer.
+struct Opened {
+  std::vector<std::int64_t> positions;  // by rank
+  std::int64_t ties = 0;                // candidates left out whose confidence equals the last one's
+};
+/// confidence [S]; candidate [S], 1 where the position may be opened.
+Opened open_most_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,
+                           std::int64_t count);
+
+}  // namespace sinkscope

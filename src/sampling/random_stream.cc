@@ -1,0 +1,20 @@
+#include "sampling/random_stream.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+
+namespace sinkscope {
+
+RandomStream::RandomStream(std::uint64_t seed) : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {}
+
+void RandomStream::fill(std::vector<double>& values) {
+  at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::TensorOptions(at::kDouble))
+      .uniform_(0, 1, generator_);
+}
+
+void RandomStream::fill(std::vector<float>& values) {
+  at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::TensorOptions(at::kFloat))
+      .uniform_(0, 1, generator_);
+}
+
+}  // namespace sinkscope
