@@ -25,6 +25,9 @@ std::string shortened(std::string text) {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
+  // The library takes a zero byte for the end and would not see what follows.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+    throw Error("{} is not valid JSON (byte {} is zero)", where, zero);
   // One set of seen keys per open object.
   std::vector<std::set<std::string>> open_objects;
   const auto refuse_duplicates = [&](int depth, Json::parse_event_t event, Json& value) {
