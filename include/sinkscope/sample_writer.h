@@ -29,16 +29,17 @@ struct SampleLayout {
 
 /// One forward. Spans of arrays that the layout leaves out stay empty; all are row-major.
 struct SampleStep {
-  std::span<const std::int32_t> states;    ///< [S] input ids of this forward
-  std::span<const std::int32_t> proposed;  ///< [S] predicted id at masked positions, else -1
-  std::span<const float> confidence;       ///< [S] as ranked; NaN where not a candidate
-  std::span<const float> column_sum;  ///< [3,L,H,S] raw column sums by query class: prompt, decoded, masked
-  std::span<const std::uint8_t> masked_keys;  ///< [L,H,S] 1 = key removed in this forward
-  std::span<const float> diagonal;            ///< [L,H,S] A_jj
-  std::span<const float> row_entropy;         ///< [3,L,H] mean per query class, nats
-  std::span<const float> row_max;             ///< [3,L,H] mean per query class
-  std::span<const float> value_norm;          ///< [L,Hkv,S]
-  std::vector<std::span<const float>> maps;   ///< [S,S] each, in the order of the layout
+  std::span<const std::int32_t> states = {};    ///< [S] input ids of this forward
+  std::span<const std::int32_t> proposed = {};  ///< [S] predicted id at masked positions, else -1
+  std::span<const float> confidence = {};       ///< [S] as ranked; NaN where not a candidate
+  std::span<const float> column_sum =
+      {};  ///< [3,L,H,S] raw column sums by query class: prompt, decoded, masked
+  std::span<const std::uint8_t> masked_keys = {};  ///< [L,H,S] 1 = key removed in this forward
+  std::span<const float> diagonal = {};            ///< [L,H,S] A_jj
+  std::span<const float> row_entropy = {};         ///< [3,L,H] mean per query class, nats
+  std::span<const float> row_max = {};             ///< [3,L,H] mean per query class
+  std::span<const float> value_norm = {};          ///< [L,Hkv,S]
+  std::vector<std::span<const float>> maps = {};   ///< [S,S] each, in the order of the layout
 };
 
 /// Writes states, proposed, confidence, column_sum, masked_keys, prompt_length, mask_id, diagonal,
