@@ -25,9 +25,9 @@ struct TransformerOptions {
 struct ForwardRequest {
   const TokenBatch& tokens;
   /// Tokens whose logits are wanted, ascending indices into the batch; none: all of them.
-  std::optional<std::vector<std::int64_t>> logit_tokens;
+  std::optional<std::vector<std::int64_t>> logit_tokens = std::nullopt;
   Capture capture = Capture::none;
-  std::vector<LayerHead> maps;  // full attention maps of these
+  std::vector<LayerHead> maps = {};  // full attention maps of these
   bool hidden_norms = false;
   /// [L, H, N], 1 = this key is removed from every query of that layer and head before the softmax. Null:
   /// none.

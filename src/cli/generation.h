@@ -1,0 +1,29 @@
+// Samples of one run, generated and written.
+#pragma once
+
+#include <sinkscope/run_directory.h>
+#include <sinkscope/tokenizer.h>
+#include <sinkscope/transformer.h>
+
+#include <optional>
+#include <vector>
+
+#include "cli/prompts.h"
+#include "cli/run_options.h"
+
+namespace sinkscope {
+
+/// A prompt that is ready for the model.
+struct PreparedPrompt {
+  Prompt prompt;
+  std::vector<std::int32_t> ids;
+};
+
+/// Generates what is not finished yet, batch by batch, and writes each sample as it ends: its arrays stream
+/// to disk step by step, its line follows. Prints each text to stdout. Throws the first error; finished
+/// samples stay.
+void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
+                      const std::vector<PreparedPrompt>& prompts, const RunOptions& options,
+                      RunDirectory& run);
+
+}  // namespace sinkscope

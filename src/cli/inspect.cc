@@ -1,0 +1,139 @@
+// `sinkscope inspect`: what a checkpoint is, without loading it.
+#include <fmt/format.h>
+#include <sinkscope/checkpoint.h>
+#include <sinkscope/tokenizer.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/option_table.h"
+
+namespace sinkscope {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string model;
+  bool json = false;
+};
+
+struct Sizes {
+  std::int64_t parameters = 0;
+  std::int64_t stored_bytes = 0;
+};
+
+Sizes sizes_of(const Checkpoint& checkpoint) {
+  Sizes sizes;
+  for (const auto& [name, view] : checkpoint.tensors()) {
+    sizes.parameters += view.element_count();
+    sizes.stored_bytes += static_cast<std::int64_t>(view.bytes.size());
+  }
+  return sizes;
+}
+
+// A special token's id with its name in the tokenizer, where there is one.
+OrderedJson special_token(std::optional<std::int64_t> id, const std::optional<Tokenizer>& tokenizer) {
+  if (!id) return nullptr;
+  OrderedJson result{{"id", *id}};
+  if (tokenizer) result["text"] = tokenizer->label(static_cast<std::int32_t>(*id));
+  return result;
+}
+
+OrderedJson describe(const Checkpoint& checkpoint) {
+  const ModelConfig& c = checkpoint.config();
+  const Sizes sizes = sizes_of(checkpoint);
+  std::optional<Tokenizer> tokenizer;
+  std::string tokenizer_note;
+  try {
+    tokenizer = Tokenizer::load(checkpoint.directory());
+  } catch (const std::exception& error) {
+    tokenizer_note = error.what();
+  }
+  OrderedJson result{{"directory", checkpoint.directory().string()},
+                     {"family", family_name(c.family)},
+                     {"architecture", c.architecture},
+                     {"layers", c.layers},
+                     {"heads", c.heads},
+                     {"kv_heads", c.kv_heads},
+                     {"head_dim", c.head_dim},
+                     {"width", c.width},
+                     {"mlp_width", c.mlp_width},
+                     {"embedding_rows", c.embedding_rows},
+                     {"head_rows", c.head_rows},
+                     {"tied_head", c.tied_head},
+                     {"rope_theta", c.rope_theta},
+                     {"norm_eps", c.norm_eps},
+                     {"max_positions", c.max_positions},
+                     {"dtype", dtype_name(c.weights_dtype)},
+                     {"parameters", sizes.parameters},
+                     {"weight_files", checkpoint.weight_files().size()},
+                     {"stored_bytes", sizes.stored_bytes},
+                     {"weights_bytes", {{"f32", sizes.parameters * 4}, {"bf16", sizes.parameters * 2}}}};
+  result["special_tokens"] = {{"mask", special_token(c.mask_id, tokenizer)},
+                              {"eos", special_token(c.eos_id(), tokenizer)},
+                              {"pad", special_token(c.pad_id, tokenizer)},
+                              {"bos", special_token(c.bos_id, tokenizer)}};
+  result["tokenizer_size"] = tokenizer ? OrderedJson(tokenizer->size()) : OrderedJson(nullptr);
+  if (!tokenizer) result["tokenizer_note"] = tokenizer_note;
+  return result;
+}
+
+std::string special_text(const OrderedJson& token) {
+  if (token.is_null()) return "none";
+  return fmt::format("{}{}", token["id"].get<std::int64_t>(),
+                     token.contains("text") ? " " + token["text"].get<std::string>() : "");
+}
+
+std::string mebibytes(const OrderedJson& bytes) {
+  return fmt::format("{:.1f} MiB", bytes.get<double>() / (1 << 20));
+}
+
+void print_text(const OrderedJson& d) {
+  const auto line = [](std::string_view name, const std::string& value) {
+    fmt::print("{:<16} {}\n", name, value);
+  };
+  const auto number = [&](const char* key) { return d[key].dump(); };
+  line("model", d["directory"].get<std::string>());
+  line("family",
+       fmt::format("{} ({})", d["family"].get<std::string>(), d["architecture"].get<std::string>()));
+  line("layers", number("layers"));
+  line("heads",
+       fmt::format("{} query, {} key/value, of {}", number("heads"), number("kv_heads"), number("head_dim")));
+  line("width", fmt::format("{}, MLP {}", number("width"), number("mlp_width")));
+  line("vocabulary", fmt::format("{} ids read, {} predicted{}; tokenizer {}", number("embedding_rows"),
+                                 number("head_rows"), d["tied_head"].get<bool>() ? " (tied head)" : "",
+                                 d["tokenizer_size"].is_null() ? "none" : number("tokenizer_size")));
+  line("positions", fmt::format("{}, RoPE theta {}", number("max_positions"), number("rope_theta")));
+  line("parameters",
+       fmt::format("{}, {} in {} file(s), {}", number("parameters"), d["dtype"].get<std::string>(),
+                   number("weight_files"), mebibytes(d["stored_bytes"])));
+  line("memory", fmt::format("weights {} in f32, {} in bf16", mebibytes(d["weights_bytes"]["f32"]),
+                             mebibytes(d["weights_bytes"]["bf16"])));
+  for (const auto& [name, token] : d["special_tokens"].items()) line(name + " token", special_text(token));
+  if (d.contains("tokenizer_note")) line("note", d["tokenizer_note"].get<std::string>());
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& program) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command =
+      program.add_subcommand("inspect", "What a checkpoint is: family, shapes, memory, special tokens");
+  OptionTable table(*command);
+  command->add_option("MODEL", options->model, "directory, built-in name or Hugging Face id")->required();
+  table.flag("json", options->json, "one JSON object");
+  command->callback([options] {
+    const OrderedJson description = describe(Checkpoint::open(locate_model(options->model)));
+    if (options->json)
+      fmt::print("{}\n", json_line(description));
+    else
+      print_text(description);
+  });
+  command->footer("A checkpoint that is broken or not supported is refused, with the reason.");
+}
+
+}  // namespace sinkscope

@@ -1,0 +1,93 @@
+#include "cli/model_options.h"
+
+#include <sinkscope/error.h>
+#include <torch/csrc/api/include/torch/cuda.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "cli/progress.h"
+#include "cli/threads.h"
+
+namespace sinkscope {
+
+void declare_model_options(OptionTable& table, ModelOptions& options) {
+  table.option("device", options.device, "cpu, cuda or cuda:N");
+  table.option("dtype", options.dtype, "f32, bf16 or f16 (f16 on a GPU only) [the checkpoint's]")
+      ->type_name("f32|bf16|f16");
+  table.option("threads", options.threads, "CPU threads; results do not depend on it [physical cores]")
+      ->type_name("N");
+  table.flag("quiet", options.quiet, "no progress on stderr");
+}
+
+at::Device parse_device(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  int index = 0;
+  if (name != "cuda") {
+    const char* digits = name.c_str() + 5;
+    const char* end = name.c_str() + name.size();
+    const bool numbered = name.starts_with("cuda:") && digits != end;
+    if (!numbered || std::from_chars(digits, end, index).ptr != end || index < 0)
+      throw UsageError("--device {} is unknown; it takes cpu, cuda or cuda:N", name);
+  }
+  const auto devices = static_cast<int>(torch::cuda::device_count());
+  if (devices == 0)
+    throw UsageError("--device {}: this machine or this libtorch has no CUDA device; use --device cpu", name);
+  if (index >= devices)
+    throw UsageError("--device {}: there are {} CUDA devices, numbered from 0", name, devices);
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+at::ScalarType parse_dtype(const std::string& name) {
+  if (name == "f32") return at::kFloat;
+  if (name == "bf16") return at::kBFloat16;
+  if (name == "f16") return at::kHalf;
+  throw UsageError("--dtype {} is unknown; it takes f32, bf16 or f16", name);
+}
+
+std::string dtype_option(at::ScalarType type) {
+  return type == at::kFloat ? "f32" : type == at::kBFloat16 ? "bf16" : "f16";
+}
+
+ComputeDtype choose_dtype(const ModelOptions& options, const ModelConfig& config, const at::Device& device) {
+  if (!options.dtype.empty()) {
+    const at::ScalarType type = parse_dtype(options.dtype);
+    if (type == at::kHalf && device.is_cpu())
+      throw UsageError("--dtype f16 does not run on the CPU; use --dtype f32 or --dtype bf16");
+    return {type, ""};
+  }
+  if (config.weights_dtype == DType::bf16) return {at::kBFloat16, ""};
+  if (config.weights_dtype != DType::f16) return {at::kFloat, ""};
+  if (device.is_cpu())
+    return {at::kFloat, "the checkpoint is float16, which does not run on the CPU: running in f32"};
+  return {at::kHalf, ""};
+}
+
+Placement place(const ModelOptions& options) {
+  if (!options.dtype.empty()) parse_dtype(options.dtype);
+  Placement result;
+  result.threads = options.threads.value_or(default_threads());
+  use_threads(result.threads);
+  result.device = parse_device(options.device);
+  if (options.dtype == "f16" && result.device.is_cpu())
+    throw UsageError("--dtype f16 does not run on the CPU; use --dtype f32 or --dtype bf16");
+  return result;
+}
+
+Transformer load_model(std::shared_ptr<const Checkpoint> checkpoint, const Placement& placement,
+                       at::ScalarType dtype, bool quiet) {
+  Progress progress("loading", quiet);
+  TransformerOptions options;
+  options.dtype = dtype;
+  options.device = placement.device;
+  options.progress = [&](double share) { progress.show(share, ""); };
+  Transformer model(std::move(checkpoint), options);
+  progress.finish();
+  return model;
+}
+
+void note(bool quiet, const std::string& line) {
+  if (!quiet) std::fprintf(stderr, "sinkscope: %s\n", line.c_str());
+}
+
+}  // namespace sinkscope

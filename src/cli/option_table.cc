@@ -1,0 +1,97 @@
+#include "cli/option_table.h"
+
+#include <fmt/ranges.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+
+namespace sinkscope {
+namespace {
+
+std::string with_underscores(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string with_dashes(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+}  // namespace
+
+std::vector<std::string> normalise_options(int count, const char* const* arguments) {
+  std::vector<std::string> result;
+  bool options = true;
+  for (int i = 1; i < count; ++i) {
+    std::string argument = arguments[i];
+    if (argument == "--") options = false;
+    if (options && argument.starts_with("--")) {
+      const std::size_t end = std::min(argument.find('='), argument.size());
+      argument = with_dashes(argument.substr(0, end)) + argument.substr(end);
+    }
+    result.push_back(std::move(argument));
+  }
+  return result;
+}
+
+CLI::Option* OptionTable::repeatable(const std::string& name, std::vector<std::string>& values,
+                                     const std::string& help) {
+  remember(name, [&values] { return nlohmann::ordered_json(values); });
+  return app_.add_option("--" + name, values, help)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->take_all();
+}
+
+CLI::Option* OptionTable::choice(const std::string& name, std::string& value,
+                                 const std::vector<std::string>& choices, const std::string& help) {
+  remember(name, [&value] { return nlohmann::ordered_json(value); });
+  return app_.add_option("--" + name, value, help)
+      ->check([choices](const std::string& given) {
+        if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
+        return fmt::format("'{}' is none of {}", given, fmt::join(choices, ", "));
+      })
+      ->type_name(fmt::format("{}", fmt::join(choices, "|")))
+      ->capture_default_str();
+}
+
+CLI::Option* OptionTable::flag(const std::string& name, bool& value, const std::string& help) {
+  remember(name, [&value] { return nlohmann::ordered_json(value); });
+  return app_.add_flag("--" + name, value, help);
+}
+
+nlohmann::ordered_json OptionTable::to_json(const std::vector<std::string>& without) const {
+  auto result = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : values_)
+    if (std::find(without.begin(), without.end(), name) == without.end())
+      result[with_underscores(name)] = value();
+  return result;
+}
+
+std::vector<std::string> OptionTable::to_arguments(const nlohmann::ordered_json& options,
+                                                   const std::string& where) const {
+  std::vector<std::string> arguments;
+  for (const auto& [key, value] : options.items()) {
+    const std::string name = with_dashes(key);
+    const bool known =
+        std::any_of(values_.begin(), values_.end(), [&](const auto& entry) { return entry.first == name; });
+    if (!known) throw Error("{}: options.{} is not an option of this version", where, key);
+    const auto text = [&](const nlohmann::ordered_json& v) {
+      return v.is_string() ? v.get<std::string>() : v.dump();
+    };
+    if (value.is_null() || (value.is_boolean() && !value.get<bool>())) continue;
+    if (value.is_boolean()) {
+      arguments.push_back("--" + name);
+    } else if (value.is_array()) {
+      for (const auto& element : value) arguments.push_back("--" + name + "=" + text(element));
+    } else if (value.is_string() || value.is_number()) {
+      arguments.push_back("--" + name + "=" + text(value));
+    } else {
+      throw Error("{}: options.{} must be a string, number, boolean or list", where, key);
+    }
+  }
+  return arguments;
+}
+
+}  // namespace sinkscope

@@ -1,0 +1,58 @@
+// Options declared once: name, variable, default and help together. What a command was called with can be
+// written as JSON (run.json `options`) and read back from it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sinkscope {
+
+/// `--num_samples=3` -> `--num-samples=3`: long options take `-` and `_` alike. Values are left alone, and so
+/// is everything after `--`.
+std::vector<std::string> normalise_options(int count, const char* const* arguments);
+
+class OptionTable {
+ public:
+  explicit OptionTable(CLI::App& app) : app_(app) {}
+
+  /// `name` is the long name without dashes. `value` keeps its content as the default.
+  template <typename T>
+  CLI::Option* option(const std::string& name, T& value, const std::string& help) {
+    remember(name, [&value] { return nlohmann::ordered_json(value); });
+    return app_.add_option("--" + name, value, help)->capture_default_str();
+  }
+  template <typename T>
+  CLI::Option* option(const std::string& name, std::optional<T>& value, const std::string& help) {
+    remember(name,
+             [&value] { return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr); });
+    return app_.add_option("--" + name, value, help);
+  }
+  /// Repeatable, one value each time; a value may begin with any character.
+  CLI::Option* repeatable(const std::string& name, std::vector<std::string>& values, const std::string& help);
+  CLI::Option* choice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
+                      const std::string& help);
+  CLI::Option* flag(const std::string& name, bool& value, const std::string& help);
+
+  /// Long names with `_`, in the order of declaration, but those named in `without`.
+  nlohmann::ordered_json to_json(const std::vector<std::string>& without) const;
+
+  /// Arguments that give the values of such an object. Throws Error naming a key that is no option or whose
+  /// value is of a type no option has.
+  std::vector<std::string> to_arguments(const nlohmann::ordered_json& options,
+                                        const std::string& where) const;
+
+ private:
+  using Value = std::function<nlohmann::ordered_json()>;
+  void remember(const std::string& name, Value value) { values_.emplace_back(name, std::move(value)); }
+
+  CLI::App& app_;
+  std::vector<std::pair<std::string, Value>> values_;
+};
+
+}  // namespace sinkscope

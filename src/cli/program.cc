@@ -1,0 +1,59 @@
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+
+namespace sinkscope {
+namespace {
+
+// One line whatever a library put into its message.
+int fail(int status, std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::fprintf(stderr, "sinkscope: %s\n", message.c_str());
+  return status;
+}
+
+void add_commands(CLI::App& program) {
+  program.require_subcommand(1);
+  program.set_version_flag("--version", "sinkscope " SINKSCOPE_VERSION);
+  program.get_formatter()->column_width(34);
+  add_run_command(program);
+  add_forward_command(program);
+  add_tokenize_command(program);
+  add_inspect_command(program);
+  program.footer("`sinkscope COMMAND --help` lists a command's options. Long options take - or _ alike.");
+}
+
+}  // namespace
+
+int run_program(std::vector<std::string> arguments) {
+  const c10::InferenceMode no_autograd;
+  CLI::App program("Attention sinks in diffusion language models: run, record, intervene.", "sinkscope");
+  try {
+    add_commands(program);
+    std::reverse(arguments.begin(), arguments.end());  // what CLI11's vector form wants
+    program.parse(arguments);
+    return std::fflush(stdout) == 0 ? 0 : fail(1, "cannot write to standard output");
+  } catch (const CLI::Success& success) {  // --help, --version
+    return program.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return fail(2, fmt::format("{} (see sinkscope --help)", error.what()));
+  } catch (const UsageError& error) {
+    return fail(2, error.what());
+  } catch (const c10::Error& error) {
+    return fail(1, fmt::format("libtorch: {}", error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    return fail(1, "out of memory: a smaller model, --batch or --gen-len needs less");
+  } catch (const std::exception& error) {
+    return fail(1, error.what());
+  }
+}
+
+}  // namespace sinkscope

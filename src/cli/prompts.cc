@@ -1,0 +1,158 @@
+#include "cli/prompts.h"
+
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace sinkscope {
+namespace {
+
+// Which fields of a line hold what. The first one that is there counts.
+struct Fields {
+  std::vector<std::string> text;
+  std::vector<std::string> reference;
+  std::vector<std::string> id;
+};
+
+const Fields free_form{{"prompt", "question"}, {"reference", "answer"}, {"id", "task_id"}};
+
+struct Dataset {
+  std::vector<std::string> files;  // below --data-dir, the first that exists
+  Fields fields;
+};
+
+const std::map<std::string, Dataset, std::less<>>& datasets() {
+  static const std::map<std::string, Dataset, std::less<>> table{
+      {"gsm8k", {{"gsm8k/test.jsonl", "test.jsonl"}, {{"question"}, {"answer"}, {"id"}}}},
+      {"humaneval",
+       {{"humaneval/HumanEval.jsonl", "HumanEval.jsonl"}, {{"prompt"}, {"canonical_solution"}, {"task_id"}}}},
+      {"mbpp", {{"mbpp/mbpp_test.jsonl", "mbpp_test.jsonl"}, {{"text"}, {"code"}, {"task_id"}}}},
+      {"math500", {{"math500/test.jsonl", "test.jsonl"}, {{"problem"}, {"answer"}, {"unique_id"}}}}};
+  return table;
+}
+
+std::optional<std::string> field(const Json& object, const std::vector<std::string>& names,
+                                 const std::string& where) {
+  for (const std::string& name : names) {
+    const auto found = object.find(name);
+    if (found == object.end() || found->is_null()) continue;
+    if (found->is_string()) return found->get<std::string>();
+    if (found->is_number()) return found->dump();
+    throw Error("{}: `{}` must be a string, not {}", where, name, json_type_name(*found));
+  }
+  return std::nullopt;
+}
+
+Prompt prompt_of_line(std::string_view line, const Fields& fields, const std::string& where,
+                      std::size_t number) {
+  const Json object = parse_json(line, where);
+  if (!object.is_object())
+    throw Error("{} must hold a JSON object with `{}`, not {}", where, fields.text.front(),
+                json_type_name(object));
+  const std::optional<std::string> text = field(object, fields.text, where);
+  if (!text)
+    throw Error("{} has no `{}`", where,
+                fields.text.front() + (fields.text.size() > 1 ? "` or `" + fields.text[1] : ""));
+  return {field(object, fields.id, where).value_or(std::to_string(number)),
+          *text,
+          field(object, fields.reference, where),
+          {}};
+}
+
+std::vector<std::string_view> lines_of(std::string_view content) {
+  std::vector<std::string_view> lines;
+  while (!content.empty()) {
+    const std::size_t end = content.find('\n');
+    std::string_view line = content.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
+  }
+  return lines;
+}
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+// JSON Lines when the name or the first line says so, else one prompt a line. Blank lines are passed over.
+void add_file(const std::filesystem::path& path, const Fields& fields, std::vector<Prompt>& prompts) {
+  const std::string content = read_file(path);
+  const std::vector<std::string_view> lines = lines_of(content);
+  const auto first =
+      std::find_if(lines.begin(), lines.end(), [](std::string_view line) { return !is_blank(line); });
+  if (first == lines.end())
+    throw Error("{} holds no prompt: it has no line that is not blank", path.string());
+  const bool is_json = path.extension() == ".jsonl" || path.extension() == ".json" || first->starts_with('{');
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (is_blank(lines[i])) continue;
+    if (is_json)
+      prompts.push_back(
+          prompt_of_line(lines[i], fields, fmt::format("{} line {}", path.string(), i + 1), number));
+    else
+      prompts.push_back({std::to_string(number), std::string(lines[i]), {}, {}});
+    ++number;
+  }
+}
+
+void add_dataset(const PromptOptions& options, std::vector<Prompt>& prompts) {
+  const auto found = datasets().find(options.dataset);
+  if (found == datasets().end())
+    throw UsageError("--dataset {} is unknown; it takes gsm8k, humaneval, mbpp or math500", options.dataset);
+  if (options.data_dir.empty())
+    throw UsageError("--dataset {} needs --data-dir, the folder that holds {}", options.dataset,
+                     found->second.files.front());
+  for (const std::string& file : found->second.files) {
+    const std::filesystem::path path = std::filesystem::path(options.data_dir) / file;
+    if (std::filesystem::exists(path)) return add_file(path, found->second.fields, prompts);
+  }
+  throw Error("--data-dir {} holds no {}", options.data_dir, found->second.files.front());
+}
+
+}  // namespace
+
+std::vector<std::int32_t> parse_ids(std::string_view text, std::string_view option) {
+  std::vector<std::int32_t> ids;
+  if (is_blank(text)) return ids;
+  const std::string_view whole = text;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    part.remove_prefix(std::min(part.find_first_not_of(" \t"), part.size()));
+    part = part.substr(0, part.find_last_not_of(" \t") + 1);
+    std::int32_t id = -1;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), id);
+    if (part.empty() || error != std::errc() || end != part.data() + part.size() || id < 0)
+      throw UsageError("{} \"{}\": '{}' is not a token id; give ids from 0 on with commas between them",
+                       option, whole.substr(0, 60), part.substr(0, 30));
+    ids.push_back(id);
+    if (comma == std::string_view::npos) return ids;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<Prompt> read_prompts(const PromptOptions& options) {
+  if (options.num_samples && *options.num_samples < 1)
+    throw UsageError("--num-samples is {}; it must be at least 1", *options.num_samples);
+  if (!options.data_dir.empty() && options.dataset.empty())
+    throw UsageError("--data-dir needs --dataset gsm8k, humaneval, mbpp or math500");
+  std::vector<Prompt> prompts;
+  for (const std::string& text : options.prompt)
+    prompts.push_back({std::to_string(prompts.size()), text, {}, {}});
+  if (!options.prompts.empty()) add_file(options.prompts, free_form, prompts);
+  if (!options.dataset.empty()) add_dataset(options, prompts);
+  for (const std::string& ids : options.prompt_ids)
+    prompts.push_back({std::to_string(prompts.size()), "", {}, parse_ids(ids, "--prompt-ids")});
+  if (prompts.empty())
+    throw UsageError(
+        "no prompt: give --prompt TEXT, --prompts FILE, --dataset NAME --data-dir DIR or --prompt-ids IDS");
+  if (options.num_samples && static_cast<std::size_t>(*options.num_samples) < prompts.size())
+    prompts.resize(static_cast<std::size_t>(*options.num_samples));
+  return prompts;
+}
+
+}  // namespace sinkscope

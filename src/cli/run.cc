@@ -1,0 +1,262 @@
+// `sinkscope run`: generate over prompts, record attention columns, optionally mask sinks.
+#include <fmt/format.h>
+#include <sinkscope/chat_template.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/generation.h"
+#include "cli/run_options.h"
+
+namespace sinkscope {
+namespace {
+
+// What names one place now must name it from everywhere later on, when the run is resumed.
+std::string absolute_if_there(const std::string& path) {
+  return !path.empty() && std::filesystem::exists(path)
+             ? std::filesystem::absolute(path).lexically_normal().string()
+             : path;
+}
+
+// The mask id: config.json's, else the tokenizer's. An unknown one is an error, not a guess.
+std::int32_t mask_id_of(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
+  if (checkpoint.config().mask_id) return static_cast<std::int32_t>(*checkpoint.config().mask_id);
+  if (tokenizer)
+    if (const auto id = tokenizer->id_of("<|mdm_mask|>")) return *id;
+  throw Error(
+      "{} has no mask_token_id, and no token <|mdm_mask|> is in the tokenizer: the mask id must be known to "
+      "fill masks",
+      checkpoint.config_file().string());
+}
+
+// Prompts that are text need a tokenizer; ids do without.
+std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
+                                        const std::vector<Prompt>& prompts) {
+  const bool has_files = std::filesystem::exists(directory / "tokenizer.json") ||
+                         std::filesystem::exists(directory / "vocab.json");
+  const bool needed =
+      std::any_of(prompts.begin(), prompts.end(), [](const Prompt& prompt) { return !prompt.ids; });
+  if (!needed && !has_files) return std::nullopt;
+  return Tokenizer::load(directory);
+}
+
+std::vector<PreparedPrompt> prepare_prompts(std::vector<Prompt> prompts, const Checkpoint& checkpoint,
+                                            const std::optional<Tokenizer>& tokenizer,
+                                            const RunOptions& options) {
+  std::optional<ChatTemplate> chat;
+  std::vector<PreparedPrompt> prepared;
+  for (Prompt& prompt : prompts) {
+    std::vector<std::int32_t> ids;
+    if (prompt.ids) {
+      ids = *prompt.ids;
+    } else if (options.raw) {
+      ids = tokenizer->encode(prompt.text, /*add_special=*/true);
+    } else {
+      if (!chat) chat = choose_chat_template(checkpoint.directory(), family_name(checkpoint.config().family));
+      std::vector<Message> messages;
+      if (!options.system.empty()) messages.push_back({"system", options.system});
+      messages.push_back({"user", prompt.text});
+      ids = tokenizer->encode(
+          apply_chat_template(*chat, messages));  // the template holds the begin token already
+    }
+    prepared.push_back({std::move(prompt), std::move(ids)});
+  }
+  return prepared;
+}
+
+std::int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::int64_t kibibytes = 0;
+  std::string unit;
+  while (file >> name >> kibibytes >> unit)
+    if (name == "MemAvailable:") return kibibytes * 1024;
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+void check_against_model(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,
+                         const RunOptions& options) {
+  std::size_t longest = 0;
+  for (const PreparedPrompt& prompt : prompts) {
+    longest = std::max(longest, prompt.ids.size());
+    for (const std::int32_t id : prompt.ids)
+      if (id >= config.embedding_rows)
+        throw UsageError("prompt {}: token id {} is outside the model's embedding of {} rows",
+                         prompt.prompt.id, id, config.embedding_rows);
+  }
+  for (const LayerHead& map : options.sampling.maps)
+    if (map.layer >= config.layers || map.head >= config.heads)
+      throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,
+                       map.head, config.layers, config.heads);
+  const std::int64_t positions = static_cast<std::int64_t>(longest) + options.sampling.gen_len;
+  if (positions > config.max_positions)
+    note(options.common.quiet, fmt::format("the longest sample has {} positions, the model was made for {}",
+                                           positions, config.max_positions));
+  const double map_bytes = 4.0 * static_cast<double>(positions) * static_cast<double>(positions) *
+                           static_cast<double>(options.sampling.maps.size()) *
+                           static_cast<double>(options.batch);
+  if (map_bytes > static_cast<double>(available_memory()))
+    throw UsageError(
+        "--maps: {} maps of {} x {} positions in float32, --batch {}, take {:.1f} GiB at once and {:.1f} GiB "
+        "are free; ask for fewer maps",
+        options.sampling.maps.size(), positions, positions, options.batch, map_bytes / (1 << 30),
+        static_cast<double>(available_memory()) / (1 << 30));
+}
+
+RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, const RunOptions& options,
+                     const Placement& placement) {
+  const ModelConfig& config = checkpoint.config();
+  RunInfo info;
+  info.version = SINKSCOPE_VERSION;
+  info.command = "run";
+  info.options["model"] = absolute_if_there(options.model);
+  info.options.update(table.to_json(unrecorded_run_options()));
+  info.model = {options.model,
+                std::string(family_name(config.family)),
+                config.layers,
+                config.heads,
+                config.kv_heads,
+                options.sampling.mask_id,
+                "",
+                ""};
+  const std::vector<std::filesystem::path> config_file{checkpoint.config_file()};
+  info.model.config_sha256 = sha256_of_files(config_file);
+  info.model.weights_sha256 = sha256_of_files(checkpoint.weight_files());
+  const InterventionOptions& sinks = options.sampling.sinks;
+  info.sink.rule = name_of(sinks.rule);
+  info.sink.scale = name_of(sinks.scale);
+  info.sink.epsilon = sinks.epsilon;
+  info.sink.top_k = sinks.top_k;
+  info.sink.from = name_of(sinks.from);
+  info.sink.exclude_self = sinks.exclude_self;
+  info.sink.mask_sink_ratio = sinks.mask_sink_ratio;
+  info.machine = describe_machine(placement.threads, placement.device.str());
+  return info;
+}
+
+// A run goes on only with the model and the prompts it began with.
+void check_resumed(const RunInfo& now, const RunDirectory& run, const std::vector<PreparedPrompt>& prompts) {
+  const std::string folder = run.folder().string();
+  if (now.model.config_sha256 != run.info().model.config_sha256)
+    throw Error("{}: the model's config.json is not the one the run began with", folder);
+  if (now.model.weights_sha256 != run.info().model.weights_sha256)
+    throw Error("{}: the model's weights are not those the run began with", folder);
+  for (const SampleRecord& record : read_samples(run.folder())) {
+    const bool same = record.index >= 0 && record.index < static_cast<std::int64_t>(prompts.size()) &&
+                      prompts[static_cast<std::size_t>(record.index)].ids == record.prompt_ids;
+    if (!same)
+      throw Error(
+          "{}: the prompt of sample {} is not the one the run began with; the source of the prompts has "
+          "changed",
+          folder, record.index);
+  }
+}
+
+RunDirectory open_run(const RunInfo& info, const RunOptions& options,
+                      const std::vector<PreparedPrompt>& prompts) {
+  if (!options.resume.empty()) {
+    RunDirectory run = RunDirectory::resume(options.resume);
+    check_resumed(info, run, prompts);
+    return run;
+  }
+  const LladaOptions& s = options.sampling;
+  const std::filesystem::path folder =
+      options.run_dir.empty()
+          ? make_run_folder(options.out, {s.steps, s.gen_len, s.block_len}, std::time(nullptr))
+          : std::filesystem::path(options.run_dir);
+  return RunDirectory::create(folder, info);
+}
+
+void run_command(RunOptions options, const OptionTable& table) {
+  if (options.model.empty())
+    throw UsageError("MODEL is missing: a directory, a built-in name or a Hugging Face id");
+  resolve(options);
+  const Placement placement = place(options.common);
+  std::vector<Prompt> prompts = read_prompts(options.prompts);
+  const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(locate_model(options.model)));
+  const ModelConfig& config = checkpoint->config();
+  const ComputeDtype dtype = choose_dtype(options.common, config, placement.device);
+  if (!dtype.note.empty()) note(options.common.quiet, dtype.note);
+  const std::optional<Tokenizer> tokenizer = load_tokenizer(checkpoint->directory(), prompts);
+  LladaOptions& sampling = options.sampling;
+  sampling.mask_id = mask_id_of(*checkpoint, tokenizer);
+  if (const auto eos = config.eos_id()) sampling.eos_id = static_cast<std::int32_t>(*eos);
+  if (tokenizer) sampling.eot_id = tokenizer->id_of("<|eot_id|>");
+  validate(sampling);
+  const std::vector<PreparedPrompt> prepared =
+      prepare_prompts(std::move(prompts), *checkpoint, tokenizer, options);
+  check_against_model(prepared, config, options);
+  RunDirectory run = open_run(describe_run(*checkpoint, table, options, placement), options, prepared);
+  const Transformer model = load_model(checkpoint, placement, dtype.type, options.common.quiet);
+  note(options.common.quiet, fmt::format("{} samples into {}; {}, {} threads", prepared.size(),
+                                         run.folder().string(), model.implementation(), placement.threads));
+  try {
+    generate_samples(model, tokenizer, prepared, options, run);
+    run.end();
+  } catch (const std::exception& error) {
+    throw Error("{} ({} of {} samples are finished and kept; go on with: sinkscope run --resume {})",
+                error.what(), run.finished().size(), prepared.size(), run.folder().string());
+  }
+  note(options.common.quiet,
+       fmt::format("{} samples are in {}", run.finished().size(), run.folder().string()));
+}
+
+// The options of the interrupted run, with the threads and quietness of this one.
+void resume_command(const CLI::App& command, const RunOptions& given) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_single_name();
+    const bool free = name == "resume" || name == "threads" || name == "quiet" || name == "help";
+    if (option->count() > 0 && !free)
+      throw UsageError("{} cannot be given with --resume: the run's own options in its run.json count",
+                       name == "MODEL" ? name : "--" + name);
+  }
+  const RunInfo info = read_run_info(given.resume);
+  const std::string where = (std::filesystem::path(given.resume) / "run.json").string();
+  if (info.command != "run")
+    throw Error("{}: command is \"{}\"; only what `sinkscope run` began can be resumed", where, info.command);
+  RunOptions options;
+  CLI::App parser;
+  OptionTable table(parser);
+  declare_run_options(parser, table, options);
+  nlohmann::ordered_json recorded = info.options;
+  if (!recorded.contains("model") || !recorded["model"].is_string())
+    throw Error("{}: options.model must be a string", where);
+  options.model = recorded["model"].get<std::string>();
+  recorded.erase("model");
+  std::vector<std::string> arguments = table.to_arguments(recorded, where);
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    parser.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    throw Error("{}: its options cannot be read ({})", where, error.what());
+  }
+  options.resume = given.resume;
+  options.common.threads = given.common.threads;
+  options.common.quiet = given.common.quiet;
+  run_command(std::move(options), table);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command =
+      program.add_subcommand("run", "Generate over prompts, record attention columns, optionally mask sinks");
+  auto table = std::make_shared<OptionTable>(*command);
+  declare_run_options(*command, *table, *options);
+  command->footer(
+      "Writes run.json, samples.jsonl and sample_NNNNN.npz; docs/run-directory.md describes them. Texts go "
+      "to stdout.");
+  command->callback([options, table, command] {
+    if (options->resume.empty())
+      run_command(*options, *table);
+    else
+      resume_command(*command, *options);
+  });
+}
+
+}  // namespace sinkscope
