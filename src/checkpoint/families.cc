@@ -66,7 +66,7 @@ RecognisedFamily by_architecture(const std::vector<std::string>& names, const Co
       if (row.architecture == name) return {refine(row, source).family, name, row.read};
   std::vector<std::string> found;
   for (const std::string& name : names) found.push_back(in_quotes(name));
-  throw Error("{}: the architecture {} is not supported; supported are {}", source.where, listed(found),
+  throw Error("{}: the architecture {} is not supported yet; supported are {}", source.where, listed(found),
               supported());
 }
 
@@ -76,7 +76,7 @@ RecognisedFamily by_model_type(const Json& model_type, const ConfigSource& sourc
   const auto& name = model_type.get_ref<const std::string&>();
   for (const FamilyRow& row : families)
     if (row.model_type == name) return {refine(row, source).family, name, row.read};
-  throw Error("{}: the model_type {} is not supported; supported architectures are {}", source.where,
+  throw Error("{}: the model_type {} is not supported yet; supported architectures are {}", source.where,
               in_quotes(name), supported());
 }
 

@@ -24,7 +24,7 @@ struct Telltale {
 constexpr Telltale telltales[] = {
     {".q_norm.", "query and key norms"},  {".k_norm.", "query and key norms"},
     {".wpe.", "learned positions"},       {".att_proj.", "fused sequential blocks"},
-    {".experts.", "mixtures of experts"}, {".emb_norm.", "a norm after the embedding"},
+    {".experts.", "mixtures of experts"}, {".emb_norm.", "norms after the embedding"},
     {".block_groups.", "grouped blocks"}, {".bias", "biases"},
     {"weight_scale", "quantised weights"}};
 
@@ -32,8 +32,7 @@ std::string meaning_of(const std::vector<std::string>& names) {
   for (const Telltale& telltale : telltales)
     for (const std::string& name : names)
       if (name.find(telltale.part) != std::string::npos)
-        return fmt::format(" ({} would need them, which this family's model here does not have)",
-                           telltale.meaning);
+        return fmt::format(" (a sign of {}, which are not supported here)", telltale.meaning);
   return "";
 }
 
