@@ -125,9 +125,9 @@ void rotate(T* x, const float* cosine, const float* sine, std::int64_t heads, st
 template <typename T>
 void silu_multiply(T* gate, const T* up, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const float g = load(gate + i);
-    const float negative = -g > 88.0F ? 88.0F : -g;  // silu is below 1e-36 there
-    store(gate + i, cast(gate, g / (1.0F + exponential(negative))) * load(up + i));
+    const float loaded = load(gate + i);
+    const float g = loaded < -88.0F ? -88.0F : loaded;  // silu is below 1e-36 there, and e^88 still finite
+    store(gate + i, cast(gate, g / (1.0F + exponential(-g))) * load(up + i));
   }
 }
 

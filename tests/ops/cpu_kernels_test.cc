@@ -1,0 +1,201 @@
+// Every instruction set this processor runs, against plain float64 arithmetic.
+#include "ops/cpu_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+namespace sinkscope {
+namespace {
+
+std::vector<float> random_values(std::size_t count, float scale, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(generator);
+  return values;
+}
+
+float from_bits(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+// Lengths around the vector widths, and one beyond any of them.
+const std::vector<std::int64_t> lengths{1, 2, 7, 15, 16, 17, 31, 33, 64, 100, 257};
+
+class CpuKernelLevels : public ::testing::TestWithParam<const CpuKernels*> {
+ protected:
+  const CpuKernels& kernels = *GetParam();
+};
+
+INSTANTIATE_TEST_SUITE_P(Levels, CpuKernelLevels, ::testing::ValuesIn(available_cpu_kernels()),
+                         [](const auto& level) { return std::string(level.param->name); });
+
+TEST_P(CpuKernelLevels, RmsNormDividesByTheRootMeanSquare) {
+  for (const std::int64_t width : lengths) {
+    const std::vector<float> x = random_values(static_cast<std::size_t>(width), 3, 1);
+    const std::vector<float> weight = random_values(static_cast<std::size_t>(width), 1, 2);
+    std::vector<float> y(x.size());
+    kernels.f32.rms_norm(x.data(), weight.data(), y.data(), width, 1e-5F);
+    double squares = 0;
+    for (const float value : x) squares += static_cast<double>(value) * value;
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(width) + 1e-5);
+    // A sum of n squares errs by at most n/16 + 5 roundings, the root by half of that; four more roundings
+    // follow.
+    const double bound = (static_cast<double>(width) / 32 + 8) * 6e-8;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_NEAR(y[i], x[i] * scale * weight[i], bound * std::abs(x[i] * scale * weight[i]) + 1e-30)
+          << width;
+  }
+}
+
+TEST_P(CpuKernelLevels, RotateTurnsPairsOfHalves) {
+  const std::int64_t half = 9;
+  std::vector<float> x = random_values(3 * 2 * half, 1, 3);
+  const std::vector<float> before = x;
+  std::vector<float> cosine(half), sine(half);
+  for (std::int64_t i = 0; i < half; ++i) {
+    cosine[i] = std::cos(0.3F * static_cast<float>(i));
+    sine[i] = std::sin(0.3F * static_cast<float>(i));
+  }
+  kernels.f32.rotate(x.data(), cosine.data(), sine.data(), 3, half);
+  for (std::int64_t h = 0; h < 3; ++h)
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double a = before[h * 2 * half + i], b = before[h * 2 * half + half + i];
+      EXPECT_NEAR(x[h * 2 * half + i], a * cosine[i] - b * sine[i], 5e-7);
+      EXPECT_NEAR(x[h * 2 * half + half + i], b * cosine[i] + a * sine[i], 5e-7);
+    }
+}
+
+TEST_P(CpuKernelLevels, SiluHoldsFromOneEndOfFloatToTheOther) {
+  std::vector<float> gate{-1e30F, -200, -88, -20, -1, -0.0F, 0, 1e-6F, 1, 20, 100, 1e30F};
+  const std::vector<float> before = gate;
+  const std::vector<float> up(gate.size(), 2);
+  kernels.f32.silu_multiply(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()));
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    const double expected = 2.0 * before[i] / (1 + std::exp(-static_cast<double>(before[i])));
+    EXPECT_NEAR(gate[i], expected, 1e-6 * std::abs(expected) + 1e-30) << before[i];
+  }
+}
+
+TEST_P(CpuKernelLevels, NarrowRoundsToTheNearestBfloat16TiesToEven) {
+  const std::vector<std::pair<std::uint32_t, std::uint16_t>> table{
+      {0x3F800000, 0x3F80}, {0x3F808000, 0x3F80}, {0x3F818000, 0x3F82}, {0x3F808001, 0x3F81},
+      {0x80000000, 0x8000}, {0x7F800000, 0x7F80}, {0xFF800000, 0xFF80}, {0x7F7FFFFF, 0x7F80},
+      {0x00000001, 0x0000}, {0x00008001, 0x0001}};
+  for (const auto& [bits, expected] : table) {
+    const float value = from_bits(bits);
+    Bfloat16 stored;
+    kernels.bf16.narrow(&value, &stored, 1);
+    EXPECT_EQ(stored.bits, expected) << std::hex << bits;
+  }
+  const float nan = from_bits(0x7F800001);
+  Bfloat16 stored;
+  float back = 0;
+  kernels.bf16.narrow(&nan, &stored, 1);
+  kernels.bf16.widen(&stored, &back, 1);
+  EXPECT_TRUE(std::isnan(back));
+}
+
+TEST_P(CpuKernelLevels, SoftmaxRowMatchesFloat64AtAnyMagnitude) {
+  for (const float magnitude : {0.0F, 1.0F, 30.0F, 1e3F, 1e6F})
+    for (const std::int64_t keys : lengths) {
+      std::vector<float> scores = random_values(static_cast<std::size_t>(keys), magnitude, 4);
+      const std::vector<float> before = scores;
+      std::vector<float> raw(scores.size(), 0.5F);
+      ColumnSinks sinks;
+      sinks.raw = raw.data();
+      sinks.statistics = true;
+      const SoftmaxRow row = kernels.softmax_row(scores.data(), keys, 1.0F, nullptr, sinks);
+      double max = before[0], sum = 0, entropy = 0, largest = 0;
+      for (const float s : before) max = std::max(max, static_cast<double>(s));
+      for (const float s : before) sum += std::exp(s - max);
+      for (std::size_t j = 0; j < before.size(); ++j) {
+        const double p = std::exp(before[j] - max) / sum;
+        if (p > 0) entropy -= p * std::log(p);
+        largest = std::max(largest, p);
+        ASSERT_NEAR(scores[j], p, 2e-6) << magnitude << " " << keys;
+        ASSERT_NEAR(raw[j], 0.5 + p, 2e-6);
+      }
+      ASSERT_NEAR(row.row_max, largest, 2e-6);
+      ASSERT_NEAR(row.entropy, entropy, 1e-5 * (1 + entropy));
+    }
+}
+
+// The columns without the removal come out of the same scores, however far the removed score is above the
+// kept ones.
+TEST_P(CpuKernelLevels, RemovedKeysLeaveTheRawRowAsItWas) {
+  for (const float gap : {0.0F, 10.0F, 59.0F, 61.0F, 200.0F, 1e6F}) {
+    const std::int64_t keys = 37;
+    std::vector<float> scores = random_values(keys, 1, 5);
+    scores[11] += gap;
+    const std::vector<float> before = scores;
+    std::vector<float> keep(keys, 1), raw(keys, 0), used(keys, 0), raw_row(keys, -1);
+    keep[11] = 0;
+    kernels.softmax_row(scores.data(), keys, 1.0F, keep.data(),
+                        {raw.data(), used.data(), raw_row.data(), false});
+    double sum_all = 0, sum_kept = 0, max_kept = -1e30, max_all = -1e30;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      max_all = std::max<double>(max_all, before[j]);
+      if (j != 11) max_kept = std::max<double>(max_kept, before[j]);
+    }
+    for (std::int64_t j = 0; j < keys; ++j) {
+      sum_all += std::exp(before[j] - max_all);
+      if (j != 11) sum_kept += std::exp(before[j] - max_kept);
+    }
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const double p = j == 11 ? 0 : std::exp(before[j] - max_kept) / sum_kept;
+      ASSERT_NEAR(scores[j], p, 2e-6) << gap;
+      ASSERT_NEAR(used[j], p, 2e-6) << gap;
+      ASSERT_NEAR(raw[j], std::exp(before[j] - max_all) / sum_all, 2e-6) << gap;
+      ASSERT_EQ(raw_row[j], raw[j]) << gap;
+    }
+    EXPECT_EQ(scores[11], 0);
+  }
+}
+
+TEST_P(CpuKernelLevels, ARowWithoutAnyKeyIsZeroAndSaysSo) {
+  std::vector<float> scores{1, 2, 3}, keep(3, 0), raw(3, 0), used(3, 0);
+  const SoftmaxRow row =
+      kernels.softmax_row(scores.data(), 3, 1.0F, keep.data(), {raw.data(), used.data(), nullptr, false});
+  EXPECT_TRUE(row.empty);
+  EXPECT_EQ(scores, std::vector<float>(3, 0));
+  EXPECT_EQ(used, std::vector<float>(3, 0));
+  EXPECT_NEAR(raw[0] + raw[1] + raw[2], 1, 1e-6);
+}
+
+TEST_P(CpuKernelLevels, VocabularyRowFindsTheFirstMaximumAndItsProbability) {
+  std::vector<float> logits = random_values(1000, 5, 6);
+  logits[17] = logits[400] = 40;
+  double sum = 0;
+  for (const float l : logits) sum += std::exp(static_cast<double>(l) - 40);
+  for (const bool in_float64 : {true, false}) {
+    const VocabularyRow row = kernels.vocabulary_row(logits.data(), 1000, in_float64);
+    EXPECT_EQ(row.argmax, 17);
+    EXPECT_EQ(row.max, 40);
+    EXPECT_NEAR(row.sum_exp, sum, in_float64 ? 1e-13 : 1e-6);
+  }
+}
+
+TEST_P(CpuKernelLevels, LogitsThatAreNotFiniteCannotLookFinite) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> logits(50, 1);
+    logits[20] = bad;
+    const VocabularyRow row = kernels.vocabulary_row(logits.data(), 50, true);
+    EXPECT_FALSE(std::isfinite(row.sum_exp) && std::isfinite(row.max));
+    EXPECT_FALSE(std::isfinite(kernels.vocabulary_row(logits.data(), 50, false).sum_exp) &&
+                 std::isfinite(row.max))
+        << bad;
+  }
+  const std::vector<float> nothing(5, -std::numeric_limits<float>::infinity());
+  const VocabularyRow row = kernels.vocabulary_row(nothing.data(), 5, true);
+  EXPECT_FALSE(std::isfinite(row.sum_exp) && std::isfinite(row.max));
+}
+
+}  // namespace
+}  // namespace sinkscope
