@@ -127,7 +127,8 @@ void generate_batch(const Transformer& model, const std::optional<Tokenizer>& to
   std::vector<SampleWriter> writers;
   for (const std::int64_t index : indices) {
     const PreparedPrompt& prompt = prompts[static_cast<std::size_t>(index)];
-    requests.push_back({prompt.ids, options.seed + static_cast<std::uint64_t>(index)});
+    requests.push_back(
+        {prompt.ids, static_cast<std::uint64_t>(options.seed) + static_cast<std::uint64_t>(index)});
     writers.emplace_back(sample_path(run.folder(), index), layout_of(model, prompt.ids.size(), options));
   }
   const auto results =

@@ -53,6 +53,7 @@ CLI::Option* OptionTable::choice(const std::string& name, std::string& value,
         return fmt::format("'{}' is none of {}", given, fmt::join(choices, ", "));
       })
       ->type_name(fmt::format("{}", fmt::join(choices, "|")))
+      ->take_last()
       ->capture_default_str();
 }
 
@@ -80,7 +81,9 @@ std::vector<std::string> OptionTable::to_arguments(const nlohmann::ordered_json&
     const auto text = [&](const nlohmann::ordered_json& v) {
       return v.is_string() ? v.get<std::string>() : v.dump();
     };
-    if (value.is_null() || (value.is_boolean() && !value.get<bool>())) continue;
+    const bool absent = value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
+                        (value.is_string() && value.get<std::string>().empty());
+    if (absent) continue;
     if (value.is_boolean()) {
       arguments.push_back("--" + name);
     } else if (value.is_array()) {

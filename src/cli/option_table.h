@@ -21,17 +21,18 @@ class OptionTable {
  public:
   explicit OptionTable(CLI::App& app) : app_(app) {}
 
-  /// `name` is the long name without dashes. `value` keeps its content as the default.
+  /// `name` is the long name without dashes. Of an option given twice the last value counts. `value` keeps
+  /// its content as the default.
   template <typename T>
   CLI::Option* option(const std::string& name, T& value, const std::string& help) {
     remember(name, [&value] { return nlohmann::ordered_json(value); });
-    return app_.add_option("--" + name, value, help)->capture_default_str();
+    return app_.add_option("--" + name, value, help)->take_last()->capture_default_str();
   }
   template <typename T>
   CLI::Option* option(const std::string& name, std::optional<T>& value, const std::string& help) {
     remember(name,
              [&value] { return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr); });
-    return app_.add_option("--" + name, value, help);
+    return app_.add_option("--" + name, value, help)->take_last();
   }
   /// Repeatable, one value each time; a value may begin with any character.
   CLI::Option* repeatable(const std::string& name, std::vector<std::string>& values, const std::string& help);

@@ -109,6 +109,7 @@ void resolve(RunOptions& options) {
               : options.capture == "full" ? Capture::full
                                           : Capture::columns;
   s.maps = parse_maps(options.maps);
+  if (options.seed < 0) throw UsageError("--seed is {}; it must be at least 0", options.seed);
   if (options.batch < 1 || options.batch > 65536)
     throw UsageError("--batch is {}; it must be from 1 to 65536", options.batch);
   if (options.raw && !options.system.empty())

@@ -30,7 +30,7 @@ struct RunOptions {
   std::string capture = "columns";
   std::string maps;
   std::string array_dtype = "f16";
-  std::uint64_t seed = 0;
+  std::int64_t seed = 0;
   std::int64_t batch = 1;
 
   ModelOptions common;

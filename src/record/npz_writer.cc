@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <map>
 
-#include "base/mapped_file.h"
 #include "record/half.h"
 #include "record/npy_header.h"
 #include "record/output_file.h"
@@ -160,16 +160,18 @@ struct NpzWriter::State {
 
   void copy_spill(std::size_t index, OutputFile& out) {
     const fs::path from = spill(index);
-    const MappedFile file(from);
-    if (file.bytes().size() != entries[index].bytes)
+    // Read, not mapped: the pages of a mapping count as this process's memory.
+    std::ifstream file(from, std::ios::binary);
+    std::uint64_t copied = 0;
+    buffer.resize(copy_at_once);
+    while (file.read(reinterpret_cast<char*>(buffer.data()), copy_at_once) || file.gcount() > 0) {
+      const auto count = static_cast<std::size_t>(file.gcount());
+      out.write(std::span(buffer).first(count));
+      copied += count;
+    }
+    if (copied != entries[index].bytes)
       throw Error("cannot write {}: its temporary file {} was changed by somebody else", path.string(),
                   from.string());
-    std::span<const std::byte> bytes = file.bytes();
-    while (!bytes.empty()) {
-      const auto part = bytes.first(std::min(bytes.size(), copy_at_once));
-      out.write(part);
-      bytes = bytes.subspan(part.size());
-    }
     ::unlink(from.c_str());  // so that the disk needs room for one array more, not for all
   }
 
