@@ -6,27 +6,17 @@ target_compile_options(sinkscope_flags INTERFACE -Wall -Wextra -Wpedantic -Wshad
 if(SINKSCOPE_WERROR)
   target_compile_options(sinkscope_flags INTERFACE -Werror)
 endif()
-target_include_directories(sinkscope_flags INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+target_include_directories(sinkscope_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(sinkscope_flags INTERFACE SINKSCOPE_VERSION="${PROJECT_VERSION}")
 
-# libtorch as system headers, without the flags its package adds to everybody's command line.
-if(NOT SINKSCOPE_FUZZ)
-  add_library(sinkscope_torch INTERFACE)
-  target_include_directories(sinkscope_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-  target_link_libraries(sinkscope_torch INTERFACE ${TORCH_LIBRARIES})
-endif()
-
-# sinkscope_room(NAME [TORCH] DEPENDS target...): object library room_NAME of src/NAME/*.cc
+# sinkscope_room(NAME DEPENDS target...): object library room_NAME of src/NAME/*.cc
 function(sinkscope_room name)
-  cmake_parse_arguments(ROOM "TORCH" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_kernels\\.cc$")
   add_library(room_${name} OBJECT ${sources})
   target_link_libraries(room_${name} PRIVATE sinkscope_flags PUBLIC ${ROOM_DEPENDS})
-  if(ROOM_TORCH)
-    target_link_libraries(room_${name} PUBLIC sinkscope_torch)
-  endif()
+  set_property(GLOBAL APPEND PROPERTY SINKSCOPE_OBJECTS $<TARGET_OBJECTS:room_${name}>)
 endfunction()
 
 # sinkscope_kernels(ROOM FILE): FILE is compiled once per instruction set, each into its own namespace; the room picks
@@ -43,21 +33,24 @@ function(sinkscope_kernels room file)
     add_library(kernels_${room}_${level} OBJECT ${PROJECT_SOURCE_DIR}/src/${room}/${file})
     target_link_libraries(kernels_${room}_${level} PRIVATE sinkscope_flags)
     target_compile_definitions(kernels_${room}_${level} PRIVATE SINKSCOPE_KERNEL_LEVEL=${level})
-    # -O3 in every build type but debug: these loops are written to be vectorised. Contraction is left to the
-    # level; no flag that lets the compiler reorder sums is given.
-    target_compile_options(kernels_${room}_${level} PRIVATE ${flags_${level}} $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno -fno-trapping-math)
-    target_sources(room_${room} PUBLIC $<TARGET_OBJECTS:kernels_${room}_${level}>)
+    # -O3 in every build type but debug: these loops are written to be vectorised. No flag that lets the compiler
+    # reorder sums is given.
+    target_compile_options(kernels_${room}_${level} PRIVATE ${flags_${level}} $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno
+                                                            -fno-trapping-math)
+    set_property(GLOBAL APPEND PROPERTY SINKSCOPE_OBJECTS $<TARGET_OBJECTS:kernels_${room}_${level}>)
   endforeach()
 endfunction()
 
-# sinkscope_library(NAME ROOMS room...): all rooms as one library
+# sinkscope_library(NAME): all rooms so far as one library
 function(sinkscope_library name)
-  cmake_parse_arguments(LIB "" "" "ROOMS" ${ARGN})
-  add_library(${name})
+  get_property(objects GLOBAL PROPERTY SINKSCOPE_OBJECTS)
+  add_library(${name} ${objects})
   add_library(${name}::${name} ALIAS ${name})
-  foreach(room ${LIB_ROOMS})
-    target_link_libraries(${name} PRIVATE room_${room})
-  endforeach()
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_link_libraries(${name}
+    PUBLIC fmt::fmt nlohmann_json::nlohmann_json sinkscope::torch
+    PRIVATE OpenSSL::Crypto ZLIB::ZLIB PkgConfig::pcre2 PkgConfig::utf8proc sinkscope::dnnl OpenMP::OpenMP_CXX)
 endfunction()
