@@ -27,8 +27,10 @@ std::vector<std::string> normalise_options(int count, const char* const* argumen
     std::string argument = arguments[i];
     if (argument == "--") options = false;
     if (options && argument.starts_with("--")) {
+      constexpr std::string_view name_characters = "abcdefghijklmnopqrstuvwxyz0123456789-_";
       const std::size_t end = std::min(argument.find('='), argument.size());
-      argument = with_dashes(argument.substr(0, end)) + argument.substr(end);
+      const bool is_name = argument.find_first_not_of(name_characters) >= end;
+      if (is_name) argument = with_dashes(argument.substr(0, end)) + argument.substr(end);
     }
     result.push_back(std::move(argument));
   }
