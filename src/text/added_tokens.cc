@@ -130,7 +130,9 @@ AddedTokenFinder::Found AddedTokenFinder::longest_at(std::string_view text) cons
 std::vector<TokenStretch> AddedTokenFinder::find(std::string_view text) const {
   std::vector<TokenStretch> stretches;
   std::size_t covered = 0;
-  for (std::size_t at = 0; at < text.size() && !is_empty();) {
+  for (std::size_t at = 0; !is_empty();) {
+    while (at < text.size() && root_[static_cast<unsigned char>(text[at])] < 0) ++at;
+    if (at >= text.size()) break;
     const Found found = longest_at(text.substr(at));
     if (found.token == nullptr) {
       ++at;

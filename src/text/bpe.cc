@@ -11,52 +11,52 @@
 namespace sinkscope {
 namespace {
 
-constexpr std::size_t longest_cached_piece = 64;
-constexpr std::size_t most_cached_pieces = std::size_t{1} << 16;
 constexpr std::string_view space_mark = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
+using Pair = std::pair<std::string, std::string>;
+
 // "a b" gives (a, b). A token may itself hold a space; then the one split counts that names three known
-// tokens.
-std::pair<std::string, std::string> split_merge(const std::string& merge, const Vocabulary& vocabulary,
-                                                const std::string& where) {
+// tokens. npos: there is none, or more than one.
+std::size_t find_merge_border(std::string_view merge, const Vocabulary& vocabulary) {
   constexpr std::size_t most_spaces = 64;  // bounds the work on one line
-  std::size_t spaces = 0, found = 0, place = 0;
-  for (std::size_t at = merge.find(' '); at != std::string::npos; at = merge.find(' ', at + 1)) {
-    if (++spaces > most_spaces) break;
-    const std::string_view left = std::string_view(merge).substr(0, at);
-    const std::string_view right = std::string_view(merge).substr(at + 1);
-    if (!vocabulary.id_of(left) || !vocabulary.id_of(right) ||
-        !vocabulary.id_of(std::string(left) + std::string(right)))
-      continue;
-    ++found;
-    place = at;
+  const std::size_t first = merge.find(' ');
+  if (first == std::string_view::npos || merge.find(' ', first + 1) == std::string_view::npos) return first;
+  std::size_t border = std::string_view::npos, spaces = 0;
+  for (std::size_t at = first; at != std::string_view::npos; at = merge.find(' ', at + 1)) {
+    if (++spaces > most_spaces) return std::string_view::npos;
+    const std::string left(merge.substr(0, at)), right(merge.substr(at + 1));
+    if (!vocabulary.id_of(left) || !vocabulary.id_of(right) || !vocabulary.id_of(left + right)) continue;
+    if (border != std::string_view::npos) return std::string_view::npos;
+    border = at;
   }
-  if (spaces == 1) {
-    place = merge.find(' ');
-    found = 1;
-  }
-  if (found != 1)
-    throw Error(
-        "{}: the merge {} is not two tokens of the vocabulary separated by one space; for tokens that hold "
-        "spaces write it as a list of two strings",
-        where, json_line(Json(merge.substr(0, 200))));
-  return {merge.substr(0, place), merge.substr(place + 1)};
+  return border;
 }
 
-std::vector<std::pair<std::string, std::string>> read_merges(const JsonPlace& place,
-                                                             const Vocabulary& vocabulary) {
-  std::vector<std::pair<std::string, std::string>> pairs;
+Pair split_merge(const std::string& merge, const Vocabulary& vocabulary, const JsonPlace& merges,
+                 std::size_t index) {
+  const std::size_t border = find_merge_border(merge, vocabulary);
+  if (border == std::string::npos)
+    throw Error(
+        "{}[{}]: the merge {} is not two tokens of the vocabulary separated by one space; for tokens that "
+        "hold "
+        "spaces write it as a list of two strings",
+        merges.where, index, json_line(Json(merge.substr(0, 200))));
+  return {merge.substr(0, border), merge.substr(border + 1)};
+}
+
+std::vector<Pair> read_merges(const JsonPlace& place, const Vocabulary& vocabulary) {
+  std::vector<Pair> pairs;
   pairs.reserve(place.array_size());
-  for (std::size_t i = 0; i < place.array_size(); ++i) {
+  for (std::size_t i = 0; i < place.value.size(); ++i) {
     const Json& merge = place.value[i];
     if (merge.is_string()) {
       const auto& text = merge.get_ref<const std::string&>();
       if (text.rfind("#version", 0) == 0) continue;
-      pairs.push_back(split_merge(text, vocabulary, place.element(i).where));
+      pairs.push_back(split_merge(text, vocabulary, place, i));
     } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
       pairs.emplace_back(merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>());
     } else {
-      throw Error("{} must be a string \"a b\" or a list of two strings", place.element(i).where);
+      throw Error("{}[{}] must be a string \"a b\" or a list of two strings", place.where, i);
     }
   }
   return pairs;
@@ -137,7 +137,9 @@ void finish_bpe_model(BpeModel& model, const std::vector<std::pair<std::string, 
   const Vocabulary& vocabulary = model.vocabulary;
   std::vector<Merge> merges;
   merges.reserve(pairs.size());
-  model.cut_before_spaces = vocabulary.id_of(space_mark).has_value() && !model.ignore_merges;
+  // Characters that vanish would let the marks on their two sides merge.
+  model.cut_before_spaces =
+      vocabulary.id_of(space_mark).has_value() && model.unk_token && !model.ignore_merges;
   std::string merged;
   for (std::size_t rank = 0; rank < pairs.size(); ++rank) {
     const auto& [left, right] = pairs[rank];
@@ -169,17 +171,11 @@ void BpeEncoder::encode(std::string_view piece, std::vector<std::int32_t>& ids) 
 
 void BpeEncoder::encode_stretch(std::string_view piece, std::vector<std::int32_t>& ids) {
   if (piece.empty()) return;
-  if (piece.size() > longest_cached_piece) return encode_new(piece, ids);
-  const auto known = cache_.find(piece);
-  if (known != cache_.end()) {
-    ids.insert(ids.end(), known->second.begin(), known->second.end());
-    return;
-  }
+  if (piece.size() > PieceCache::longest_piece) return encode_new(piece, ids);
+  if (cache_.find(piece, ids)) return;
   const std::size_t first = ids.size();
   encode_new(piece, ids);
-  if (cache_.size() >= most_cached_pieces) cache_.clear();
-  cache_.emplace(piece,
-                 std::vector<std::int32_t>(ids.begin() + static_cast<std::ptrdiff_t>(first), ids.end()));
+  cache_.add(piece, std::span(ids).subspan(first));
 }
 
 void BpeEncoder::encode_new(std::string_view piece, std::vector<std::int32_t>& ids) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "text/json_fields.h"
+#include "text/piece_cache.h"
 #include "text/vocabulary.h"
 
 namespace sinkscope {
@@ -95,7 +96,7 @@ class BpeEncoder {
   void push_candidate(std::int32_t position);
 
   const BpeModel& model_;
-  StringMap<std::vector<std::int32_t>> cache_;
+  PieceCache cache_;
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;
 };

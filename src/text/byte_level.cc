@@ -14,8 +14,13 @@ bool stands_for_itself(unsigned byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
 }
 
+struct Character {
+  char bytes[2] = {};
+  std::size_t size = 0;
+};
+
 struct Alphabet {
-  std::array<std::string, 256> characters;              // UTF-8 of each byte's character
+  std::array<Character, 256> characters;                // UTF-8 of each byte's character
   std::array<std::int16_t, alphabet_end> byte_of = {};  // -1: not in the alphabet
 
   Alphabet() {
@@ -23,7 +28,9 @@ struct Alphabet {
     std::uint32_t next = 0x100;
     for (unsigned byte = 0; byte < 256; ++byte) {
       const std::uint32_t code_point = stands_for_itself(byte) ? byte : next++;
-      append_utf8(characters[byte], code_point);
+      std::string utf8;
+      append_utf8(utf8, code_point);
+      characters[byte].size = utf8.copy(characters[byte].bytes, 2);
       byte_of[code_point] = static_cast<std::int16_t>(byte);
     }
   }
@@ -38,7 +45,10 @@ const Alphabet& alphabet() {
 
 void append_byte_alphabet(std::string& out, std::string_view text) {
   const auto& characters = alphabet().characters;
-  for (const char c : text) out.append(characters[static_cast<unsigned char>(c)]);
+  for (const char c : text) {
+    const Character& character = characters[static_cast<unsigned char>(c)];
+    out.append(character.bytes, character.size);
+  }
 }
 
 std::optional<std::string> bytes_from_alphabet(std::string_view token) {

@@ -27,6 +27,9 @@ constexpr CharSet white_space_set{
     R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})",
     R"(\x{0}-\x{8}\x{E}-\x{1F}!-\x{84}\x{86}-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027})"
     R"(\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{10FFFF})"};
+// Outside brackets `\w` also takes the superscripts and fractions of Latin-1: there Oniguruma looks into a
+// table of the first 256 characters, which counts them in.
+constexpr CharSet lone_word_set{R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})", ""};
 constexpr CharSet word_set{R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})", ""};
 constexpr CharSet digit_set{R"(\p{Nd})", R"(\P{Nd})"};
 constexpr CharSet hex_set{"0-9A-Fa-f", R"(\x{0}-/:-@G-`g-\x{10FFFF})"};
@@ -41,14 +44,14 @@ constexpr std::array posix_sets{NamedSet{"alnum", {R"(\p{Alphabetic}\p{Nd})", ""
                                 NamedSet{"alpha", {R"(\p{Alphabetic})", R"(\P{Alphabetic})"}},
                                 NamedSet{"digit", digit_set},
                                 NamedSet{"lower", {R"(\p{Lowercase})", R"(\P{Lowercase})"}},
-                                NamedSet{"punct", {R"(\p{P}$+<=>\^`|~)", ""}},
+                                NamedSet{"punct", {R"(\p{P}\p{S})", ""}},
                                 NamedSet{"space", white_space_set},
                                 NamedSet{"upper", {R"(\p{Uppercase})", R"(\P{Uppercase})"}},
                                 NamedSet{"word", word_set},
                                 NamedSet{"xdigit", hex_set}};
 
 // PCRE2 10.42 knows general categories by their short names only.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 38> long_categories{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 39> long_categories{{
     {"other", "C"},
     {"control", "Cc"},
     {"format", "Cf"},
@@ -71,6 +74,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 38> long_cat
     {"letternumber", "Nl"},
     {"othernumber", "No"},
     {"punctuation", "P"},
+    {"punct", "P"},
     {"connectorpunctuation", "Pc"},
     {"dashpunctuation", "Pd"},
     {"closepunctuation", "Pe"},
@@ -264,10 +268,10 @@ class Translator {
   void translate_escape() {
     const char c = peek(1);
     if (const auto set = escaped_set(c)) {
-      append_set(*set, c == 'S' || c == 'W' || c == 'D' || c == 'H');
+      append_set(c == 'w' || c == 'W' ? lone_word_set : *set, c == 'S' || c == 'W' || c == 'D' || c == 'H');
       position_ += 2;
     } else if (c == 'b' || c == 'B') {
-      const std::string word = "[" + std::string(word_set.members) + "]";
+      const std::string word = "[" + std::string(lone_word_set.members) + "]";
       const bool boundary = c == 'b';
       out_.append("(?:(?<=" + word + ")(?" + (boundary ? "!" : "=") + word + ")|(?<!" + word + ")(?" +
                   (boundary ? "=" : "!") + word + "))");
@@ -343,8 +347,11 @@ class Translator {
     const std::string folded = fold_property_name(name);
     position_ = end + 1;
     for (const NamedSet& posix : posix_sets) {
-      if (posix.name != folded) continue;
-      in_class ? append_set_in_class(posix.set, negated, name) : append_set(posix.set, negated);
+      if (posix.name != folded || folded == "punct") continue;  // there P alone
+      if (in_class)
+        append_set_in_class(posix.set, negated, name);
+      else
+        append_set(folded == "word" ? lone_word_set : posix.set, negated);
       return;
     }
     out_.append(negated ? "\\P{" : "\\p{").append(property_name(name, folded)).append("}");

@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace sinkscope {
 namespace {
@@ -88,6 +89,15 @@ bool is_ascii(std::string_view text) {
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
+    // Eight bytes of ASCII at a stroke.
+    std::uint64_t block = 0;
+    if (text.size() >= sizeof block) {
+      std::memcpy(&block, text.data(), sizeof block);
+      if ((block & 0x8080808080808080ULL) == 0) {
+        text.remove_prefix(sizeof block);
+        continue;
+      }
+    }
     const DecodedChar c = decode_utf8(text);
     if (c.length == 0) return false;
     text.remove_prefix(c.length);

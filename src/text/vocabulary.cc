@@ -31,6 +31,7 @@ Vocabulary read_vocabulary(const JsonPlace& place) {
     throw Error("{} is {}; an object of tokens and their ids would be right", place.where,
                 json_type_name(place.value));
   Vocabulary vocabulary;
+  vocabulary.reserve(place.value.size());
   for (const auto& [token, id] : place.value.items()) {
     // Named only in an error: 150,000 entries need no words each.
     const bool is_id = id.is_number_unsigned() && id.get<std::uint64_t>() <= std::uint64_t{max_token_id};

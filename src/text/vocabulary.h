@@ -33,6 +33,7 @@ class Vocabulary {
   Vocabulary(const Vocabulary&) = delete;
   Vocabulary& operator=(const Vocabulary&) = delete;
 
+  void reserve(std::size_t tokens) { ids_.reserve(tokens); }
   /// Throws Error when the id or the string is taken already. `where` begins the error. 0 <= id <=
   /// max_token_id.
   void add(const std::string& token, std::int32_t id, const std::string& where);
