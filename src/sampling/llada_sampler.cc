@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/backend.h"
 #include "ops/parallel.h"
 #include "sampling/prediction.h"
 #include "sampling/random_stream.h"
@@ -44,6 +45,26 @@ struct Sample {
   std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
+// Logits [rows, V] brought to the CPU and read in float32, a row at a time.
+class LogitRows {
+ public:
+  explicit LogitRows(const at::Tensor& logits)
+      : logits_((logits.scalar_type() == at::kHalf ? logits.to(at::kCPU, at::kFloat) : logits.cpu())
+                    .contiguous()) {}
+  std::int64_t vocabulary() const { return logits_.size(1); }
+  void read(std::int64_t row, std::vector<float>& values) const {
+    values.resize(static_cast<std::size_t>(vocabulary()));
+    with_storage(logits_.scalar_type(), [&](auto* type) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      storage_kernels<T>(cpu_kernels())
+          .widen(storage_of<T>(logits_) + row * vocabulary(), values.data(), vocabulary());
+    });
+  }
+
+ private:
+  at::Tensor logits_;
+};
+
 class Sampler {
  public:
   Sampler(const Transformer& model, std::span<const SampleRequest> requests, const LladaOptions& options,
@@ -58,6 +79,9 @@ class Sampler {
   ForwardResult forward(const TokenBatch& batch, const std::vector<std::uint8_t>& removed) const;
   at::Tensor guided_logits(const at::Tensor& logits) const;
   void predict_masked(const at::Tensor& logits, std::int64_t step);
+  void predict_with_noise(Sample& sample, const LogitRows& rows, std::int64_t row, std::int64_t step);
+  void predict_at(Sample& sample, std::int64_t position, const LogitRows& rows, std::int64_t row,
+                  std::span<const double> noise, std::int64_t step);
   void draw_confidences();
   std::vector<std::uint8_t> candidates(const Sample& sample, std::int64_t block_end) const;
   void remember(const TokenBatch& batch, const Observation& seen);
@@ -213,43 +237,47 @@ at::Tensor Sampler::guided_logits(const at::Tensor& logits) const {
   return unconditional + (conditional - unconditional) * (options_.cfg + 1);
 }
 
-// Fills proposed and confidence of every sample. Noise is drawn for all positions, masked or not, in order:
-// that is the stream of the original, which draws for the whole [S, V].
+// Fills proposed and confidence of every sample.
 void Sampler::predict_masked(const at::Tensor& logits, std::int64_t step) {
-  const at::Tensor on_cpu = logits.cpu().contiguous();
-  const std::int64_t vocabulary = on_cpu.size(1);
-  std::int64_t next = 0;  // row of logits
+  const LogitRows rows(logits);
+  std::int64_t first = 0;  // the sample's first row of logits
   for (Sample& sample : samples_) {
     sample.proposed.assign(sample.ids.size(), -1);
     sample.confidence.assign(sample.ids.size(), std::numeric_limits<double>::quiet_NaN());
     std::vector<std::int64_t> masked;
     for (std::int64_t i = 0; i < sample.length(); ++i)
       if (is_masked(sample, i)) masked.push_back(i);
-    const auto predict_at = [&](std::int64_t position, std::int64_t row, std::span<const double> noise) {
-      thread_local std::vector<float> values;
-      values.resize(static_cast<std::size_t>(vocabulary));
-      const at::Tensor source = on_cpu.select(0, row);
-      at::from_blob(values.data(), {vocabulary}, at::TensorOptions(at::kFloat)).copy_(source);
-      Prediction prediction;
-      try {
-        prediction = predict(values, noise, options_, model_.dtype());
-      } catch (const Error& error) {
-        throw Error("step {}, position {}: {}", step, position, error.what());
-      }
-      sample.proposed[static_cast<std::size_t>(position)] = prediction.token;
-      sample.confidence[static_cast<std::size_t>(position)] = prediction.confidence;
-    };
     if (options_.temperature > 0) {
-      std::vector<double> noise(static_cast<std::size_t>(vocabulary));
-      for (std::int64_t i = 0; i < sample.length(); ++i) {
-        sample.random.fill(noise);
-        if (is_masked(sample, i)) predict_at(i, next++, noise);
-      }
+      predict_with_noise(sample, rows, first, step);
     } else {
-      parallel_for(static_cast<std::int64_t>(masked.size()),
-                   [&](std::int64_t m) { predict_at(masked[static_cast<std::size_t>(m)], next + m, {}); });
-      next += static_cast<std::int64_t>(masked.size());
+      parallel_for(static_cast<std::int64_t>(masked.size()), [&](std::int64_t m) {
+        predict_at(sample, masked[static_cast<std::size_t>(m)], rows, first + m, {}, step);
+      });
     }
+    first += static_cast<std::int64_t>(masked.size());
+  }
+}
+
+// Noise is drawn for all positions, masked or not, in order: that is the stream of the original, which draws
+// for the whole [S, V].
+void Sampler::predict_with_noise(Sample& sample, const LogitRows& rows, std::int64_t row, std::int64_t step) {
+  std::vector<double> noise(static_cast<std::size_t>(rows.vocabulary()));
+  for (std::int64_t i = 0; i < sample.length(); ++i) {
+    sample.random.fill(noise);
+    if (is_masked(sample, i)) predict_at(sample, i, rows, row++, noise, step);
+  }
+}
+
+void Sampler::predict_at(Sample& sample, std::int64_t position, const LogitRows& rows, std::int64_t row,
+                         std::span<const double> noise, std::int64_t step) {
+  thread_local std::vector<float> values;
+  rows.read(row, values);
+  try {
+    const Prediction prediction = predict(values, noise, options_, model_.dtype());
+    sample.proposed[static_cast<std::size_t>(position)] = prediction.token;
+    sample.confidence[static_cast<std::size_t>(position)] = prediction.confidence;
+  } catch (const Error& error) {
+    throw Error("step {}, position {}: {}", step, position, error.what());
   }
 }
 
