@@ -19,7 +19,7 @@ Json parse_tokenizer_json(std::string_view text, const std::string& where) {
 void check_version(const JsonPlace& file) {
   const auto version = file.find("version");
   if (version && version->as_string() != "1.0")
-    throw Error("{} is \"{}\"; only \"1.0\" is known", version->where, json_line(version->value));
+    throw Error("{} is {}; only \"1.0\" is known", version->where, json_line(version->value));
 }
 
 }  // namespace
