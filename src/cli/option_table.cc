@@ -40,10 +40,8 @@ std::vector<std::string> normalise_options(int count, const char* const* argumen
 CLI::Option* OptionTable::repeatable(const std::string& name, std::vector<std::string>& values,
                                      const std::string& help) {
   remember(name, [&values] { return nlohmann::ordered_json(values); });
-  return app_.add_option("--" + name, values, help)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->take_all();
+  // Without extra arguments CLI11 also leaves a value of the form "[a,b]" in one piece.
+  return app_.add_option("--" + name, values, help)->expected(1)->take_all()->allow_extra_args(false);
 }
 
 CLI::Option* OptionTable::choice(const std::string& name, std::string& value,

@@ -201,10 +201,12 @@ TEST(Run, PromptsComeFromTextJsonLinesAndDataSets) {
     EXPECT_EQ(result.status, 0) << result.error;
     return lines_of(folder / name);
   };
-  const auto text = run("a", {"--prompts", folder / "text.txt", "--prompt", "first"});
-  ASSERT_EQ(text.size(), 3u);
-  EXPECT_EQ(text[0]["prompt"], "first");
-  EXPECT_EQ(text[2]["prompt"], "Why?");
+  const auto text =
+      run("a", {"--prompts", folder / "text.txt", "--prompt", "[a, b]", "--prompt", "--x_y -1"});
+  ASSERT_EQ(text.size(), 4u);
+  EXPECT_EQ(text[0]["prompt"], "[a, b]");
+  EXPECT_EQ(text[1]["prompt"], "--x_y -1");
+  EXPECT_EQ(text[3]["prompt"], "Why?");
   EXPECT_FALSE(text[0].contains("reference"));
   const auto json_lines = run("b", {"--prompts", folder / "lines.jsonl"});
   EXPECT_EQ(json_lines[0]["id"], "first");
@@ -405,6 +407,23 @@ TEST(Run, MasksLeftAreCountedAndForbiddenOnRequest) {
   forbidden.push_back("--forbid-mask");
   ASSERT_EQ(short_run(folder / "forbidden", forbidden).status, 0);
   EXPECT_EQ(lines_of(folder / "forbidden")[0]["masks_left"], 0);
+}
+
+// A checkpoint whose last tensor is full of NaN.
+TEST(Run, LogitsThatAreNotFiniteEndTheRunWithTheStepAndThePosition) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(random_model + "/config.json", folder / "config.json");
+  std::string weights = content_of(random_model + "/model.safetensors");
+  weights.replace(weights.size() - 4096, 4096, std::string(4096, '\xFF'));
+  write_file(folder / "model.safetensors", weights);
+  const auto result =
+      run_program({"run", folder.path().string(), "--prompt-ids", "3,4,5", "--steps", "8", "--gen-len", "16",
+                   "--block-len", "8", "--quiet", "--run-dir", folder / "r"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("not finite"));
+  EXPECT_THAT(result.error, HasSubstr("step 0, position 3"));
+  EXPECT_EQ(lines_of(folder / "r").size(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(sample_path(folder / "r", 0)));
 }
 
 TEST(Run, RemovingEveryKeyIsCountedAndStaysFinite) {
