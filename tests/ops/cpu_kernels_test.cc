@@ -13,9 +13,9 @@ namespace {
 
 std::vector<float> random_values(std::size_t count, float scale, unsigned seed) {
   std::mt19937 generator(seed);
-  std::normal_distribution<float> normal(0, scale);
+  std::normal_distribution<float> normal(0, 1);
   std::vector<float> values(count);
-  for (float& value : values) value = normal(generator);
+  for (float& value : values) value = scale * normal(generator);
   return values;
 }
 
