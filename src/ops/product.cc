@@ -1,5 +1,7 @@
 #include "ops/product.h"
 
+#include <omp.h>
+
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -31,13 +33,30 @@ struct Product {
   std::size_t scratchpad_bytes;
 };
 
+// oneDNN plans for the threads it sees; ours is to be a plan for one, whoever asks first.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 // The scratchpad is the caller's: the library's own belongs to the thread that made the primitive.
 dnnl::matmul::primitive_desc describe(const ProductShape& shape, const memory::desc& b) {
+  const OneThread plan_for_one_thread;
   const memory::desc a({shape.rows, shape.inner}, shape.type, memory::format_tag::ab);
   const memory::desc c({shape.rows, shape.columns}, shape.type, memory::dims{shape.result_stride, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu_engine(), a, b, c, attributes};
+#else
   return {dnnl::matmul::desc(a, b, c), attributes, cpu_engine()};
+#endif
 }
 
 memory::desc transposed_plain(memory::data_type type, std::int64_t columns, std::int64_t inner) {
