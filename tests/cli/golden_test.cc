@@ -173,9 +173,11 @@ TEST_P(GoldenRun, EveryCaseAndTheSameBytesForAnyNumberOfThreads) {
   EXPECT_GE(cases, 3);
 }
 
-TEST_P(GoldenRun, Forward) {
+class GoldenForward : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Models, GoldenForward, ::testing::Values("llada-random", "mmada-random"));
+
+TEST_P(GoldenForward, EqualsTheFixtureAndTheSameBytesForAnyNumberOfThreads) {
   const std::filesystem::path directory = model_dir(GetParam());
-  if (GetParam() == "tiny-llada") GTEST_SKIP() << "this fixture has no forward case";
   const SafetensorsFile golden(directory / "golden.safetensors");
   const Values ids = values_of(golden, "forward.input_ids");
   std::string rows;
