@@ -203,7 +203,7 @@ SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const floa
     constexpr float nothing = -__builtin_inff();
     max_kept = lane_max(keys, [&](std::int64_t j) { return keep[j] != 0 ? scores[j] : nothing; });
   }
-  const bool far = max - max_kept > largest_maximum_gap;  // also when nothing is kept
+  const bool far = keep != nullptr && max - max_kept > largest_maximum_gap;  // also when nothing is kept
   // Where the maxima are far apart the kept scores are parked in raw_row's place and taken again from their
   // own maximum: two passes of exponentials, for rare rows only.
   if (far) {

@@ -78,22 +78,19 @@ const Product& product(const ProductShape& shape) {
   return *entry;
 }
 
+struct AlignedDelete {
+  void operator()(void* data) const { ::operator delete (data, std::align_val_t{64}); }
+};
+
 // 64-byte aligned, kept by the thread for the next product.
 void* thread_scratchpad(std::size_t bytes) {
-  struct Buffer {
-    void* data = nullptr;
-    std::size_t size = 0;
-    ~Buffer() { ::operator delete (data, std::align_val_t{64}); }
-  };
-  thread_local Buffer buffer;
-  if (buffer.size < bytes) {
-    ::operator delete (buffer.data, std::align_val_t{64});
-    buffer.data = nullptr;
-    buffer.size = 0;
-    buffer.data = ::operator new (bytes, std::align_val_t{64});
-    buffer.size = bytes;
+  thread_local std::unique_ptr<void, AlignedDelete> buffer;
+  thread_local std::size_t size = 0;
+  if (size < bytes) {
+    buffer.reset(::operator new (bytes, std::align_val_t{64}));
+    size = bytes;
   }
-  return buffer.data;
+  return buffer.get();
 }
 
 }  // namespace
