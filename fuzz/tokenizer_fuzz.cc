@@ -1,5 +1,5 @@
-// Reads a tokenizer.json and, if it loads, encodes, decodes and labels with it. The bytes behind the first NUL byte, if
-// there is one, are the text to encode.
+// Reads a tokenizer.json and, if it loads, encodes, decodes and labels with it. The bytes behind the first
+// NUL byte, if there is one, are the text to encode.
 #include <sinkscope/error.h>
 #include <sinkscope/tokenizer.h>
 
