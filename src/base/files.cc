@@ -38,10 +38,16 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uintmax_t max_bytes) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) throw Error("cannot open {}: {}", path.string(), std::strerror(errno));
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) throw Error("cannot read {}: {}", path.string(), std::strerror(errno));
+  if (::fstat(file.get(), &status) != 0)
+    throw Error("cannot read {}: {}", path.string(), std::strerror(errno));
+  // A named pipe among a model's files would be waited for without end; /dev/stdin and its like are meant.
+  if (S_ISFIFO(status.st_mode) && !path.string().starts_with("/dev/") && !path.string().starts_with("/proc/"))
+    throw Error("{} is a pipe, not a file", path.string());
+  if (::fcntl(file.get(), F_SETFL, 0) != 0)
+    throw Error("cannot read {}: {}", path.string(), std::strerror(errno));
   if (S_ISDIR(status.st_mode)) throw Error("{} is a directory, not a file", path.string());
   std::string content;
   char buffer[1 << 16];
@@ -63,7 +69,8 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
     const FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.get() < 0) throw Error("cannot create {}: {}", temporary.string(), std::strerror(errno));
     write_all(file.get(), content, temporary);
-    if (::fsync(file.get()) != 0) throw Error("cannot flush {}: {}", temporary.string(), std::strerror(errno));
+    if (::fsync(file.get()) != 0)
+      throw Error("cannot flush {}: {}", temporary.string(), std::strerror(errno));
     if (::rename(temporary.c_str(), path.c_str()) != 0)
       throw Error("cannot rename {} to {}: {}", temporary.string(), path.string(), std::strerror(errno));
   } catch (const Error&) {

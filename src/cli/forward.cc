@@ -1,4 +1,7 @@
 // `sinkscope forward`: one forward pass over given ids, for parity checks.
+#include <ATen/ops/all.h>
+#include <ATen/ops/isfinite.h>
+#include <fmt/format.h>
 #include <sinkscope/error.h>
 #include <sinkscope/npz.h>
 
@@ -89,7 +92,10 @@ void forward_command(const ForwardOptions& options) {
   ForwardRequest request{.tokens = batch};
   request.capture = Capture::columns;
   request.hidden_norms = true;
-  write_arrays(options.out, batch, checkpoint->config(), model.forward(request));
+  const ForwardResult result = model.forward(request);
+  write_arrays(options.out, batch, checkpoint->config(), result);
+  if (!at::isfinite(result.logits).all().item<bool>())
+    note(false, fmt::format("{}: some logits are not finite (NaN or infinity)", options.out));
 }
 
 }  // namespace

@@ -107,9 +107,14 @@ class RunProgress {
 };
 
 void report(const SampleRecord& record, bool quiet) {
-  fmt::print("[{}] {}\n", record.index,
-             record.text.empty() ? fmt::format("{} ids", record.output_ids.size()) : record.text);
-  std::fflush(stdout);
+  const std::string text = fmt::format("[{}] {}\n", record.index, record.text);
+  static bool lost = false;
+  // Whoever read the texts may be gone; the run is in its files and goes on.
+  if (!lost && (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)) {
+    lost = true;
+    note(false,
+         "standard output cannot be written any more; the run goes on, its texts are in samples.jsonl");
+  }
   if (record.masks_left > 0)
     note(quiet, fmt::format("sample {}: {} positions still hold the mask id, which the model predicted; "
                             "--forbid-mask prevents it",

@@ -50,12 +50,7 @@ std::string dtype_option(at::ScalarType type) {
 }
 
 ComputeDtype choose_dtype(const ModelOptions& options, const ModelConfig& config, const at::Device& device) {
-  if (!options.dtype.empty()) {
-    const at::ScalarType type = parse_dtype(options.dtype);
-    if (type == at::kHalf && device.is_cpu())
-      throw UsageError("--dtype f16 does not run on the CPU; use --dtype f32 or --dtype bf16");
-    return {type, ""};
-  }
+  if (!options.dtype.empty()) return {parse_dtype(options.dtype), ""};  // place() has refused f16 on the CPU
   if (config.weights_dtype == DType::bf16) return {at::kBFloat16, ""};
   if (config.weights_dtype != DType::f16) return {at::kFloat, ""};
   if (device.is_cpu())

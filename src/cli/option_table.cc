@@ -30,7 +30,15 @@ std::vector<std::string> normalise_options(int count, const char* const* argumen
       constexpr std::string_view name_characters = "abcdefghijklmnopqrstuvwxyz0123456789-_";
       const std::size_t end = std::min(argument.find('='), argument.size());
       const bool is_name = argument.find_first_not_of(name_characters) >= end;
-      if (is_name) argument = with_dashes(argument.substr(0, end)) + argument.substr(end);
+      if (is_name) {
+        argument = with_dashes(argument.substr(0, end)) + argument.substr(end);
+        if (argument.ends_with('=') &&
+            end == argument.size() - 1) {  // CLI11 would look for the value further on
+          argument.pop_back();
+          result.push_back(std::move(argument));
+          argument = "";
+        }
+      }
     }
     result.push_back(std::move(argument));
   }
@@ -87,9 +95,9 @@ std::vector<std::string> OptionTable::to_arguments(const nlohmann::ordered_json&
     if (value.is_boolean()) {
       arguments.push_back("--" + name);
     } else if (value.is_array()) {
-      for (const auto& element : value) arguments.push_back("--" + name + "=" + text(element));
+      for (const auto& element : value) arguments.insert(arguments.end(), {"--" + name, text(element)});
     } else if (value.is_string() || value.is_number()) {
-      arguments.push_back("--" + name + "=" + text(value));
+      arguments.insert(arguments.end(), {"--" + name, text(value)});
     } else {
       throw Error("{}: options.{} must be a string, number, boolean or list", where, key);
     }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace sinkscope {
@@ -16,6 +18,21 @@ namespace sinkscope {
 /// `--num_samples=3` -> `--num-samples=3`: long options take `-` and `_` alike. Values are left alone, and so
 /// is everything after `--`.
 std::vector<std::string> normalise_options(int count, const char* const* arguments);
+
+/// What is wrong with a number's text, "" when nothing is; any text suits the types that are no numbers.
+/// CLI11 alone would clamp what does not fit.
+template <typename T>
+std::string number_check(const std::string& text) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto [parsed, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc::result_out_of_range) return "'" + text + "' is too large";
+    if (error != std::errc() || parsed != end)
+      return "'" + text + "' is not a " + (std::is_integral_v<T> ? "whole number" : "number");
+  }
+  return "";
+}
 
 class OptionTable {
  public:
@@ -26,13 +43,16 @@ class OptionTable {
   template <typename T>
   CLI::Option* option(const std::string& name, T& value, const std::string& help) {
     remember(name, [&value] { return nlohmann::ordered_json(value); });
-    return app_.add_option("--" + name, value, help)->take_last()->capture_default_str();
+    return app_.add_option("--" + name, value, help)
+        ->take_last()
+        ->check(number_check<T>)
+        ->capture_default_str();
   }
   template <typename T>
   CLI::Option* option(const std::string& name, std::optional<T>& value, const std::string& help) {
     remember(name,
              [&value] { return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr); });
-    return app_.add_option("--" + name, value, help)->take_last();
+    return app_.add_option("--" + name, value, help)->take_last()->check(number_check<T>);
   }
   /// Repeatable, one value each time; a value may begin with any character.
   CLI::Option* repeatable(const std::string& name, std::vector<std::string>& values, const std::string& help);

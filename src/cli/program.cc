@@ -31,20 +31,35 @@ void add_commands(CLI::App& program) {
   program.footer("`sinkscope COMMAND --help` lists a command's options. Long options take - or _ alike.");
 }
 
+// CLI11 only says that a command is missing.
+void refuse_unknown_command(const CLI::App& program, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return;
+  std::string names;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == arguments.front()) return;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  throw UsageError("there is no command '{}'; there are {}", arguments.front(), names);
+}
+
 }  // namespace
 
 int run_program(std::vector<std::string> arguments) {
   const c10::InferenceMode no_autograd;
   CLI::App program("Attention sinks in diffusion language models: run, record, intervene.", "sinkscope");
+  std::string help = "sinkscope --help";
   try {
     add_commands(program);
+    refuse_unknown_command(program, arguments);
+    if (!arguments.empty() && !arguments.front().starts_with('-'))
+      help = "sinkscope " + arguments.front() + " --help";
     std::reverse(arguments.begin(), arguments.end());  // what CLI11's vector form wants
     program.parse(arguments);
     return std::fflush(stdout) == 0 ? 0 : fail(1, "cannot write to standard output");
   } catch (const CLI::Success& success) {  // --help, --version
     return program.exit(success);
   } catch (const CLI::ParseError& error) {
-    return fail(2, fmt::format("{} (see sinkscope --help)", error.what()));
+    return fail(2, fmt::format("{} (see {})", error.what(), help));
   } catch (const UsageError& error) {
     return fail(2, error.what());
   } catch (const c10::Error& error) {

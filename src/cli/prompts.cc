@@ -31,7 +31,7 @@ const std::map<std::string, Dataset, std::less<>>& datasets() {
       {"gsm8k", {{"gsm8k/test.jsonl", "test.jsonl"}, {{"question"}, {"answer"}, {"id"}}}},
       {"humaneval",
        {{"humaneval/HumanEval.jsonl", "HumanEval.jsonl"}, {{"prompt"}, {"canonical_solution"}, {"task_id"}}}},
-      {"mbpp", {{"mbpp/mbpp_test.jsonl", "mbpp_test.jsonl"}, {{"text"}, {"code"}, {"task_id"}}}},
+      {"mbpp", {{"mbpp/mbpp_test.jsonl", "mbpp_test.jsonl"}, {{"text", "prompt"}, {"code"}, {"task_id"}}}},
       {"math500", {{"math500/test.jsonl", "test.jsonl"}, {{"problem"}, {"answer"}, {"unique_id"}}}}};
   return table;
 }

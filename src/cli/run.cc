@@ -115,6 +115,8 @@ RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, con
   info.command = "run";
   info.options["model"] = absolute_if_there(options.model);
   info.options.update(table.to_json(unrecorded_run_options()));
+  info.options["prompts"] = absolute_if_there(options.prompts.prompts);
+  info.options["data_dir"] = absolute_if_there(options.prompts.data_dir);
   info.model = {options.model,
                 std::string(family_name(config.family)),
                 config.layers,

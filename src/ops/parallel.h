@@ -10,10 +10,12 @@ namespace sinkscope {
 
 /// Calls body(i) once for every i in [0, count), on all threads. Whoever calls cuts the work into pieces by
 /// its shape alone. Inside body every library sees one thread: oneDNN plans its blocking by the thread count,
-/// and the bits of a product would follow. The first exception thrown by body is thrown again here.
+/// and the bits of a product would follow. Of the exceptions that bodies throw, that of the lowest i is
+/// thrown again here, so that a message does not depend on the threads either.
 template <typename Body>
 void parallel_for(std::int64_t count, Body body) {
   std::exception_ptr failure;
+  std::int64_t failed_at = count;
 #pragma omp parallel
   {
     omp_set_num_threads(1);  // of this team member only; gone at the end of the region
@@ -23,7 +25,10 @@ void parallel_for(std::int64_t count, Body body) {
         body(i);
       } catch (...) {
 #pragma omp critical(sinkscope_parallel_failure)
-        if (!failure) failure = std::current_exception();
+        if (i < failed_at) {
+          failed_at = i;
+          failure = std::current_exception();
+        }
       }
     }
   }

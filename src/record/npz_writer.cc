@@ -212,6 +212,9 @@ struct NpzWriter::State {
 
 NpzWriter::NpzWriter(fs::path path) : state_(std::make_unique<State>()) {
   if (fs::is_directory(path)) throw Error("cannot write {}: it is a folder", path.string());
+  if (fs::exists(path) && !fs::is_regular_file(path))
+    throw Error("cannot write {}: it is a device or a pipe; name a file", path.string());
+  if (fs::is_symlink(path)) path = fs::weakly_canonical(path);  // the file it names is replaced, not the link
   state_->folder = make_temporary_folder(path);
   state_->path = std::move(path);
 }

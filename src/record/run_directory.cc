@@ -172,6 +172,18 @@ RunDirectory::~RunDirectory() = default;
 RunDirectory::RunDirectory(RunDirectory&&) noexcept = default;
 RunDirectory& RunDirectory::operator=(RunDirectory&&) noexcept = default;
 
+// What a run leaves that was killed, or found the disk full, before its run.json was written: nothing that
+// counts.
+static bool holds_an_unborn_run(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool empty_samples = name == samples_name && fs::file_size(entry.path(), error) == 0;
+    if (!empty_samples && name != std::string(run_json_name) + ".tmp") return false;
+  }
+  return !error;
+}
+
 RunDirectory RunDirectory::create(const fs::path& folder, RunInfo info) {
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw UsageError("{} is a file; name a folder that does not exist yet or is empty", folder.string());
@@ -179,11 +191,14 @@ RunDirectory RunDirectory::create(const fs::path& folder, RunInfo info) {
   std::error_code error;
   const bool empty = fs::is_empty(folder, error);
   if (error) throw Error("cannot read the folder {}: {}", folder.string(), error.message());
-  if (!empty) refuse_used_folder(folder);
+  const bool unborn = !empty && holds_an_unborn_run(folder);
+  if (!empty && !unborn) refuse_used_folder(folder);
   auto state = std::make_unique<State>();
   state->folder = folder;
-  // O_EXCL: of two processes that both saw the empty folder one goes on.
-  state->samples = LockedSamples(folder / samples_name, O_EXCL);
+  // O_EXCL: of two processes that both saw the empty folder one goes on. An unborn run's file is there
+  // already; of two that find it one gets the lock.
+  state->samples = LockedSamples(folder / samples_name, unborn ? 0 : O_EXCL);
+  if (unborn && !holds_an_unborn_run(folder)) refuse_used_folder(folder);
   state->info = std::move(info);
   state->info.started = utc_now();
   state->info.ended.reset();

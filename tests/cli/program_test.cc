@@ -36,6 +36,13 @@ TEST(Program, WrongUseExitsWithTwoAndOneSentence) {
   }
 }
 
+TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
+  const auto result = run_program({"plot", "x"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.error, HasSubstr("'plot'"));
+  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect"));
+}
+
 TEST(Program, AnUnknownInstructionSetIsNamed) {
   const std::string model = std::string(SINKSCOPE_TEST_DATA) + "/golden/llada-random";
   const auto result = run_program({"forward", model, "--ids", "1", "--out", "/dev/null"},

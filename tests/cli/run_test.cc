@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <sinkscope/npz.h>
 #include <sinkscope/run_directory.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -317,6 +318,8 @@ TEST(Run, WrongUseIsNamedBeforeAnythingIsWritten) {
       {{"--batch", "0"}, "--batch"},
       {{"--num-samples", "0"}, "--num-samples"},
       {{"--seed", "-1"}, "--seed"},
+      {{"--seed", "18446744073709551615"}, "too large"},
+      {{"--steps", "8,4"}, "whole number"},
       {{"--prompt-ids", "1,a"}, "--prompt-ids"},
       {{"--prompt-ids", "300"}, "300"},
       {{"--dataset", "gsm8k"}, "--data-dir"},
@@ -381,6 +384,58 @@ TEST(Run, AFullDiskLosesNoFinishedSampleAndSaysHowToGoOn) {
   EXPECT_EQ(lines_of(folder / "full").size(), 1u);
   ASSERT_EQ(run_program({"run", "--resume", folder / "full"}).status, 0);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(sample_of(folder / "whole", i), sample_of(folder / "full", i));
+}
+
+// The numbers of closed streams go to the next files opened; no message may end up in those.
+TEST(Run, ClosedStreamsDoNotReachTheFiles) {
+  const TemporaryFolder folder;
+  const auto result = short_run(folder / "r", {"--prompt-ids", "9"}, {.in_child = [] {
+                                  ::close(STDOUT_FILENO);
+                                  ::close(STDERR_FILENO);
+                                }});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(lines_of(folder / "r").size(), 2u);  // each line is JSON
+}
+
+TEST(Run, ALostReaderOfTheTextsDoesNotEndTheRun) {
+  const TemporaryFolder folder;
+  const auto result = short_run(folder / "r", {"--quiet"},
+                                {.in_child = [] { ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO); }});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.error, HasSubstr("standard output"));
+  EXPECT_EQ(lines_of(folder / "r").size(), 1u);
+}
+
+TEST(Run, AnEmptyPromptRunsAndResumes) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(short_run(folder / "r", {"--prompt-ids="}).status, 0);
+  EXPECT_EQ(lines_of(folder / "r")[1]["prompt_ids"], json::array());
+  const std::string before = sample_of(folder / "r", 1);
+  std::filesystem::remove(sample_path(folder / "r", 1));
+  const auto resumed = run_program({"run", "--resume", folder / "r"});
+  ASSERT_EQ(resumed.status, 0) << resumed.error;
+  EXPECT_EQ(sample_of(folder / "r", 1), before);
+}
+
+// What a kill or a full disk leaves before run.json is written.
+TEST(Run, AFolderWhoseRunWasNeverBornIsTakenOver) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "r");
+  write_file(folder / "r/samples.jsonl", "");
+  write_file(folder / "r/run.json.tmp", "{");
+  EXPECT_EQ(short_run(folder / "r").status, 0);
+  EXPECT_EQ(lines_of(folder / "r").size(), 1u);
+}
+
+TEST(Run, PipesAmongTheFilesAreRefusedNotWaitedFor) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "config.json").c_str(), 0600), 0);
+  const auto result = run_program({"inspect", folder.path().string()});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("pipe"));
+  const auto device = run_program({"forward", random_model, "--ids", "1", "--out", folder / "config.json"});
+  EXPECT_EQ(device.status, 1);
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "config.json"));
 }
 
 TEST(Run, AFolderThatCannotBeMadeIsNamed) {
