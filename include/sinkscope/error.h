@@ -1,5 +1,5 @@
-// The two exceptions this library throws. what() is one sentence that names the file, tensor, option or line at
-// fault and what would be right.
+// The two exceptions this library throws. what() is one sentence that names the file, tensor, option or line
+// at fault and what would be right.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@ class Error : public std::runtime_error {
       : std::runtime_error(fmt::format(format, std::forward<Args>(args)...)) {}
 };
 
-/// The caller asked for something impossible: a wrong option or a combination that cannot work. The program exits 2.
+/// The caller asked for something impossible: a wrong option or a combination that cannot work. The program
+/// exits 2.
 class UsageError : public std::runtime_error {
  public:
   template <typename... Args>

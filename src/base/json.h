@@ -11,8 +11,8 @@ namespace sinkscope {
 
 using Json = nlohmann::json;
 
-/// Parses one JSON value. `where` names the text in the error ("DIR/config.json", "FILE line 3"). Duplicate keys in
-/// one object, which the library would silently collapse, throw Error too.
+/// Parses one JSON value. `where` names the text in the error ("DIR/config.json", "FILE line 3"). Duplicate
+/// keys in one object, which the library would silently collapse, throw Error too.
 Json parse_json(std::string_view text, const std::string& where);
 
 /// read_file + parse_json.
@@ -21,8 +21,8 @@ Json read_json_file(const std::filesystem::path& path, std::uintmax_t max_bytes 
 /// A short name of a value's type for messages: "a string", "an array", "null", ...
 std::string json_type_name(const Json& value);
 
-/// One line, keys in insertion order are the caller's choice (use nlohmann::ordered_json); invalid UTF-8 is replaced
-/// by U+FFFD instead of throwing.
+/// One line, keys in insertion order are the caller's choice (use nlohmann::ordered_json); invalid UTF-8 is
+/// replaced by U+FFFD instead of throwing.
 template <typename BasicJson>
 std::string json_line(const BasicJson& value) {
   return value.dump(-1, ' ', false, BasicJson::error_handler_t::replace);

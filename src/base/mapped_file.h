@@ -7,8 +7,9 @@
 
 namespace sinkscope {
 
-/// Owns the mapping; movable, not copyable. Throws Error naming the file when it cannot be opened, is not a regular
-/// file or cannot be mapped. An empty file gives an empty span. The bytes stay valid for the life of this object.
+/// Owns the mapping; movable, not copyable. Throws Error naming the file when it cannot be opened, is not a
+/// regular file or cannot be mapped. An empty file gives an empty span. The bytes stay valid for the life of
+/// this object.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
