@@ -25,7 +25,6 @@ at::Device parse_device(const std::string& name);
 
 /// "f32", "bf16", "f16". Throws UsageError for others.
 at::ScalarType parse_dtype(const std::string& name);
-std::string dtype_option(at::ScalarType type);
 
 /// The dtype to run in: --dtype, else the checkpoint's. Float16 does not run on the CPU: asked for, it is
 /// refused; as the checkpoint's own it becomes float32, which `note` then says.
