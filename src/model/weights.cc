@@ -45,10 +45,17 @@ class Loader {
     for (const auto& [name, view] : checkpoint.tensors()) total_bytes_ += view.bytes.size();
   }
 
-  Linear linear(const std::string& name) {
-    Linear result(backend_, mapped_tensor(checkpoint_, name), options_.dtype, options_.device);
-    finish(name, result.owns_weight());
-    return result;
+  /// granule: see LinearOptions.
+  Linear linear(const std::string& name, std::int64_t granule = 1) {
+    const LinearOptions options{options_.dtype, options_.device, options_.weights == WeightFormat::int8,
+                                granule};
+    try {
+      Linear result(backend_, mapped_tensor(checkpoint_, name), options);
+      finish(name, result.owns_weight());
+      return result;
+    } catch (const Error& error) {
+      throw Error("{}: tensor {}: {}", checkpoint_.directory().string(), name, error.what());
+    }
   }
   at::Tensor vector(const std::string& name) {
     at::Tensor result = mapped_tensor(checkpoint_, name).to(options_.device, options_.dtype);
@@ -76,10 +83,10 @@ class Loader {
   std::size_t loaded_bytes_ = 0;
 };
 
-BlockWeights load_block(Loader& loader, const BlockNames& names) {
+BlockWeights load_block(Loader& loader, const BlockNames& names, std::int64_t head_dim) {
   return {loader.vector(names.attention_norm),
-          loader.linear(names.query),
-          loader.linear(names.key),
+          loader.linear(names.query, head_dim),
+          loader.linear(names.key, head_dim),
           loader.linear(names.value),
           loader.linear(names.attention_out),
           loader.vector(names.mlp_norm),
@@ -97,15 +104,19 @@ std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Che
   if (on_cpu && options.dtype != at::kFloat && options.dtype != at::kBFloat16)
     throw UsageError("--dtype {} does not run on the CPU: f32 and bf16 do",
                      options.dtype == at::kHalf ? "f16" : c10::toString(options.dtype));
+  if (options.weights == WeightFormat::int8 && (!on_cpu || options.plain_operations))
+    throw UsageError(
+        "--weights int8 runs on the CPU's own kernels only; use --device cpu or --weights native");
   auto weights = std::make_shared<TransformerWeights>();
   weights->dtype = options.dtype;
   weights->device = options.device;
+  weights->format = options.weights;
   weights->backend = on_cpu && !options.plain_operations ? Backend::cpu : Backend::aten;
   Loader loader(*checkpoint, options, weights->backend);
   const OuterNames outer = outer_names(config.family);
   weights->embedding = loader.embedding(outer.embedding);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    weights->blocks.push_back(load_block(loader, block_names(config.family, layer)));
+    weights->blocks.push_back(load_block(loader, block_names(config.family, layer), config.head_dim));
   weights->final_norm = loader.vector(outer.final_norm);
   weights->head = loader.linear(config.tied_head ? outer.embedding : outer.head);
   weights->checkpoint = std::move(checkpoint);

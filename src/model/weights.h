@@ -21,6 +21,7 @@ struct TransformerWeights {
   std::shared_ptr<const Checkpoint> checkpoint;  // some tensors lie in its files
   at::ScalarType dtype = at::kFloat;
   at::Device device = at::kCPU;
+  WeightFormat format = WeightFormat::native;
   Backend backend = Backend::cpu;
   at::Tensor
       embedding;  // [embedding_rows, width]; in the stored dtype on the CPU: rows are cast as they are read

@@ -63,6 +63,39 @@ inline float exponential(float x) {
   return x < -87.3F ? 0.0F : p * power;
 }
 
+// e^x in float64 for x <= 0, relative error below 1e-15; 0 below -708 (float64's normal range ends there). As
+// above, with the Taylor series to degree 13: on |r| <= ln(2)/2 it errs by less than 5e-18.
+inline double exponential(double x) {
+  constexpr double log2_e = 1.4426950408889634074;
+  constexpr double ln2_high = 6.93147180369123816490e-01;
+  constexpr double ln2_low = 1.90821492927058770002e-10;
+  constexpr double round_to_integer = 6755399441055744.0;  // 1.5 * 2^52
+  const double clamped = x < -708.0 ? -708.0 : x;
+  const double shifted = clamped * log2_e + round_to_integer;
+  const double n = shifted - round_to_integer;
+  const double r = (clamped - n * ln2_high) - n * ln2_low;
+  double p = 1.0 / 6227020800;
+  p = p * r + 1.0 / 479001600;
+  p = p * r + 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  std::uint64_t bits;  // the low bits of `shifted` hold n
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits = (bits << 52) + (std::uint64_t{1023} << 52);
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return x < -708.0 ? 0.0 : p * power;
+}
+
 template <typename Sum>
 inline Sum add_lanes(Sum* partial) {
   for (int width = lanes / 2; width > 0; width /= 2)
@@ -123,11 +156,11 @@ void rotate(T* x, const float* cosine, const float* sine, std::int64_t heads, st
 }
 
 template <typename T>
-void silu_multiply(T* gate, const T* up, std::int64_t count) {
+void silu_multiply(const T* gate, const T* up, T* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float loaded = load(gate + i);
     const float g = loaded < -88.0F ? -88.0F : loaded;  // silu is below 1e-36 there, and e^88 still finite
-    store(gate + i, cast(gate, g / (1.0F + exponential(-g))) * load(up + i));
+    store(y + i, cast(y, g / (1.0F + exponential(-g))) * load(up + i));
   }
 }
 
@@ -149,6 +182,46 @@ void narrow(const float* from, T* to, std::int64_t count) {
 template <typename T>
 float norm(const T* x, std::int64_t count) {
   return __builtin_sqrtf(lane_sum<float>(count, [&](std::int64_t i) { return load(x + i) * load(x + i); }));
+}
+
+template <typename T>
+void quantise(const T* x, std::int64_t count, int levels, std::uint8_t* y, float* scale, std::int32_t* zero) {
+  // A value that is no number makes the scale infinite and the products not finite: nothing is hidden.
+  const float largest = lane_max(count, [&](std::int64_t i) {
+    const float value = load(x + i);
+    return value == value ? value : __builtin_inff();
+  });
+  const float smallest = -lane_max(count, [&](std::int64_t i) { return -load(x + i); });
+  const float high = largest > 0 ? largest : 0;
+  const float low = smallest < 0 ? smallest : 0;
+  const auto top = static_cast<float>(levels);
+  const float step = (high - low) / top;
+  const float inverse = step > 0 ? 1.0F / step : 0;
+  *scale = step;
+  const float origin = __builtin_rintf(-low * inverse);
+  *zero = static_cast<std::int32_t>(origin);
+  constexpr float round_to_integer = 12582912.0F;  // see exponential()
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float rounded = ((load(x + i) * inverse + round_to_integer) - round_to_integer) + origin;
+    const float above = rounded > 0 ? rounded : 0;
+    y[i] = static_cast<std::uint8_t>(static_cast<std::int32_t>(above > top ? top : above));
+  }
+}
+
+template <typename T>
+void scale_sums(const std::int32_t* sums, const float* weight_scale, const std::int32_t* weight_sum,
+                float scale, std::int32_t zero, T* y, std::int64_t count) {
+  for (std::int64_t n = 0; n < count; ++n)
+    store(y + n, scale * weight_scale[n] * static_cast<float>(sums[n] - zero * weight_sum[n]));
+}
+
+template <typename T>
+void guide(const T* conditional, const T* unconditional, float factor, T* y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float u = load(unconditional + i);
+    const float difference = cast(y, load(conditional + i) - u);
+    store(y + i, u + cast(y, difference * factor));
+  }
 }
 
 // scores become e^(score - max); returns their sum
@@ -238,19 +311,25 @@ SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const floa
 VocabularyRow vocabulary_row(const float* x, std::int64_t count, bool in_float64) {
   VocabularyRow row;
   row.max = lane_max(count, [&](std::int64_t i) { return x[i]; });
+  if (row.max == -__builtin_inff()) {  // NaN is passed over by the maximum, but not here
+    row.sum_exp =
+        lane_sum<double>(count, [&](std::int64_t i) { return x[i] == x[i] ? 0.0 : __builtin_nan(""); });
+    return row;
+  }
   while (row.argmax < count - 1 && x[row.argmax] != row.max) ++row.argmax;
   const double max = static_cast<double>(row.max);
-  row.sum_exp =
-      in_float64 ? lane_sum<double>(
-                       count, [&](std::int64_t i) { return __builtin_exp(static_cast<double>(x[i]) - max); })
-                 : static_cast<double>(
-                       lane_sum<float>(count, [&](std::int64_t i) { return exponential(x[i] - row.max); }));
+  row.sum_exp = in_float64
+                    ? lane_sum<double>(
+                          count, [&](std::int64_t i) { return exponential(static_cast<double>(x[i]) - max); })
+                    : static_cast<double>(lane_sum<float>(
+                          count, [&](std::int64_t i) { return exponential(x[i] - row.max); }));
   return row;
 }
 
 template <typename T>
 constexpr StorageKernels<T> storage() {
-  return {rms_norm<T>, rotate<T>, silu_multiply<T>, add<T>, widen<T>, narrow<T>, norm<T>};
+  return {rms_norm<T>, rotate<T>, silu_multiply<T>, add<T>,        widen<T>,
+          narrow<T>,   norm<T>,   quantise<T>,      scale_sums<T>, guide<T>};
 }
 
 #define SINKSCOPE_STRING_OF(name) #name

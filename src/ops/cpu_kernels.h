@@ -31,8 +31,8 @@ struct ColumnSinks {
   bool statistics = false;   // fill row_max and entropy
 };
 
-/// What the softmax over a vocabulary needs: p_i = exp(x_i - max) / sum_exp. Not finite when a logit is NaN
-/// or +inf.
+/// What the softmax over (a run of) a vocabulary needs: p_i = exp(x_i - max) / sum_exp. Not finite when a
+/// logit is NaN or +infinity; max -infinity and sum 0 where all of them are -infinity.
 struct VocabularyRow {
   std::int64_t argmax = 0;  // lowest index on ties
   float max = 0;
@@ -47,8 +47,8 @@ struct StorageKernels {
   /// Rotates the two halves of `heads` consecutive vectors in float32 and casts back. x: [heads, 2*half] in
   /// place; cosine, sine: [half].
   void (*rotate)(T* x, const float* cosine, const float* sine, std::int64_t heads, std::int64_t half);
-  /// gate = cast(silu(gate)) * up, each step cast to the storage type. [count], in place in gate.
-  void (*silu_multiply)(T* gate, const T* up, std::int64_t count);
+  /// y = cast(silu(gate)) * up, each step cast to the storage type. [count]
+  void (*silu_multiply)(const T* gate, const T* up, T* y, std::int64_t count);
   /// x += y, cast to the storage type. [count]
   void (*add)(T* x, const T* y, std::int64_t count);
   /// To and from float32. Rounds to nearest, ties to even.
@@ -56,6 +56,15 @@ struct StorageKernels {
   void (*narrow)(const float* from, T* to, std::int64_t count);
   /// sqrt(sum x^2), summed in float32 lanes. [count]
   float (*norm)(const T* x, std::int64_t count);
+  /// y = round(x / scale) + zero in 0..levels, with the scale and the zero that make the smallest and the
+  /// largest of x and 0 the ends of that range; 0 is met exactly. [count]
+  void (*quantise)(const T* x, std::int64_t count, int levels, std::uint8_t* y, float* scale,
+                   std::int32_t* zero);
+  /// y[n] = scale * weight_scale[n] * (sums[n] - zero * weight_sum[n]), cast to the storage type. [count]
+  void (*scale_sums)(const std::int32_t* sums, const float* weight_scale, const std::int32_t* weight_sum,
+                     float scale, std::int32_t zero, T* y, std::int64_t count);
+  /// y = u + cast(cast(c - u) * factor), each step cast to the storage type: guidance. [count]
+  void (*guide)(const T* conditional, const T* unconditional, float factor, T* y, std::int64_t count);
 };
 
 struct CpuKernels {
@@ -67,8 +76,8 @@ struct CpuKernels {
   /// and two normalisers are kept, so that the columns without the removal come out of the same scores.
   SoftmaxRow (*softmax_row)(float* scores, std::int64_t keys, float scale, const float* keep,
                             const ColumnSinks& sinks);
-  /// One row of logits [count]: see VocabularyRow. in_float64 takes the exponentials in float64, else in
-  /// float32.
+  /// A run of logits [count]: see VocabularyRow. in_float64 takes the exponentials in float64 (relative error
+  /// below 1e-15), else in float32.
   VocabularyRow (*vocabulary_row)(const float* x, std::int64_t count, bool in_float64);
 };
 

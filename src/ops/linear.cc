@@ -1,134 +1,168 @@
 #include "ops/linear.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
+#include <ATen/ops/from_blob.h>
+#include <sinkscope/error.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/parallel.h"
-#include "ops/product.h"
 
 namespace sinkscope {
 namespace {
 
-// Wide slices amortise the packing of x, narrow ones let small matrices use all threads.
-std::int64_t slice_width(std::int64_t out_features) {
-  return std::min<std::int64_t>(out_features, out_features >= 2048 ? 256 : 64);
+// Wide slices amortise the packing of x, narrow ones let small matrices use all threads. Whole granules.
+std::int64_t slice_width_for(std::int64_t out_features, std::int64_t granule) {
+  const std::int64_t wanted = out_features >= 2048 ? 256 : 64;
+  return std::min(out_features, std::max(wanted / granule, std::int64_t{1}) * granule);
 }
 
-// Rows of x that share one pass over a slice of the weight.
-constexpr std::int64_t rows_per_group = 1024;
-
-dnnl::memory::data_type onednn_type(at::ScalarType type) {
-  return type == at::kBFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-}
-
-// Consecutive sequences, cut where a group has reached rows_per_group: indices into offsets.
-std::vector<std::int64_t> group_sequences(std::span<const std::int64_t> offsets) {
-  std::vector<std::int64_t> groups{0};
-  const auto sequences = static_cast<std::int64_t>(offsets.size()) - 1;
-  for (std::int64_t s = 1; s < sequences; ++s)
-    if (offsets[s] - offsets[groups.back()] >= rows_per_group) groups.push_back(s);
-  groups.push_back(sequences);
-  return groups;
-}
+constexpr float largest_int8 = 127;
+constexpr std::int64_t longest_int8_sum = 66000;  // 255 * 127 of them stay below 2^31
 
 }  // namespace
 
-bool has_bfloat16_products() {
-  constexpr auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
-}
-
-Linear::Linear(Backend backend, const at::Tensor& weight, at::ScalarType dtype, const at::Device& device)
-    : backend_(backend), dtype_(dtype), in_(weight.size(1)), out_(weight.size(0)) {
-  const at::Tensor converted = weight.to(device, dtype).contiguous();
-  owns_weight_ = converted.data_ptr() != weight.data_ptr();
+Linear::Linear(Backend backend, const at::Tensor& weight, const LinearOptions& options)
+    : backend_(backend), dtype_(options.dtype), in_(weight.size(1)), out_(weight.size(0)) {
   if (backend == Backend::aten) {
-    weight_ = converted;
-  } else {
-    pack(converted);
+    weight_ = weight.to(options.device, options.dtype).contiguous();
+    owns_weight_ = weight_.data_ptr() != weight.data_ptr();
+    return;
   }
+  if (options.int8) {
+    if (in_ > longest_int8_sum)
+      throw Error("a sum of {} products of 8-bit integers may not fit 32 bits: at most {} do", in_,
+                  longest_int8_sum);
+    kind_ = Kind::int8;
+  } else if (dtype_ == at::kBFloat16 && !has_bfloat16_products()) {
+    kind_ = Kind::widened;
+  }
+  cut(options.granule);
+  pack(weight.contiguous());
 }
 
-void Linear::pack(const at::Tensor& weight) {
-  const bool widen = dtype_ == at::kBFloat16 && !has_bfloat16_products();
-  const std::int64_t width = slice_width(out_);
+InputForm Linear::input_form() const {
+  if (kind_ == Kind::int8) return InputForm::quantised;
+  return kind_ == Kind::widened ? InputForm::widened : InputForm::storage;
+}
+
+ProductType Linear::product_type() const {
+  if (kind_ == Kind::int8) return ProductType::int8;
+  return dtype_ == at::kBFloat16 && kind_ == Kind::storage ? ProductType::bf16 : ProductType::f32;
+}
+
+void Linear::cut(std::int64_t granule) {
+  const std::int64_t width = slice_width_for(out_, granule);
   for (std::int64_t begin = 0; begin < out_; begin += width)
     slices_.push_back({begin, std::min(width, out_ - begin), {}});
-  const auto type = onednn_type(dtype_);
-  const auto in_place = [&](const Slice& slice) {
-    return widen || weight_layout(type, slice.width, in_).in_place;
-  };
-  if (std::any_of(slices_.begin(), slices_.end(), in_place)) {
+}
+
+// Converts slice by slice, so that no second copy of the whole matrix ever exists.
+void Linear::pack(const at::Tensor& weight) {
+  const at::ScalarType stored = kind_ == Kind::int8 ? at::kChar : dtype_;
+  const bool keeps_rows =
+      kind_ == Kind::widened || std::any_of(slices_.begin(), slices_.end(), [&](const Slice& slice) {
+        return weight_layout(product_type(), slice.width, in_).in_place;
+      });
+  const bool as_it_lies = keeps_rows && weight.scalar_type() == stored;
+  if (as_it_lies)
     weight_ = weight;
-  } else {
-    owns_weight_ = true;
+  else if (keeps_rows)
+    weight_ = at::empty({out_, in_}, at::TensorOptions(stored));
+  owns_weight_ = !as_it_lies;
+  if (kind_ == Kind::int8) {
+    weight_scale_.resize(static_cast<std::size_t>(out_));
+    weight_sum_.resize(static_cast<std::size_t>(out_));
   }
-  parallel_for(static_cast<std::int64_t>(slices_.size()), [&](std::int64_t i) {
-    Slice& slice = slices_[static_cast<std::size_t>(i)];
-    if (in_place(slice)) return;
-    const auto* rows =
-        static_cast<const std::byte*>(weight.data_ptr()) + slice.begin * in_ * weight.element_size();
-    slice.packed = pack_weight(rows, type, slice.width, in_);
+  parallel_for(slice_count(), [&](std::int64_t i) {
+    if (kind_ == Kind::int8)
+      quantise_slice(slices_[i], weight);
+    else
+      pack_slice(slices_[i], weight);
   });
 }
 
-void Linear::multiply_slice(const Slice& slice, const at::Tensor& x, at::Tensor& y,
-                            std::span<const std::int64_t> offsets) const {
-  const auto bytes = static_cast<std::int64_t>(x.element_size());
-  const void* weight = slice.packed
-                           ? slice.packed.get_data_handle()
-                           : static_cast<const std::byte*>(weight_.data_ptr()) + slice.begin * in_ * bytes;
-  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-    const std::int64_t first = offsets[s];
-    if (offsets[s + 1] == first) continue;
-    multiply({onednn_type(dtype_), offsets[s + 1] - first, slice.width, in_, out_},
-             static_cast<const std::byte*>(x.data_ptr()) + first * in_ * bytes, weight,
-             static_cast<std::byte*>(y.data_ptr()) + (first * out_ + slice.begin) * bytes);
+void Linear::pack_slice(Slice& slice, const at::Tensor& weight) {
+  const at::Tensor rows = weight.narrow(0, slice.begin, slice.width);
+  const bool in_place = kind_ == Kind::widened || weight_layout(product_type(), slice.width, in_).in_place;
+  if (!in_place) {
+    slice.packed = pack_weight(rows.to(dtype_).data_ptr(), product_type(), slice.width, in_);
+  } else if (weight_.data_ptr() != weight.data_ptr()) {
+    weight_.narrow(0, slice.begin, slice.width).copy_(rows);
   }
 }
 
-void Linear::widen_and_multiply_slice(const Slice& slice, const at::Tensor& wide_x, at::Tensor& y,
-                                      std::span<const std::int64_t> offsets) const {
-  const auto& kernels = storage_kernels<Bfloat16>(cpu_kernels());
-  thread_local std::vector<float> weight;
-  thread_local std::vector<float> result;
-  weight.resize(static_cast<std::size_t>(slice.width * in_));
-  kernels.widen(storage_of<Bfloat16>(weight_) + slice.begin * in_, weight.data(), slice.width * in_);
-  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-    const std::int64_t first = offsets[s];
-    const std::int64_t rows = offsets[s + 1] - first;
-    if (rows == 0) continue;
-    result.resize(static_cast<std::size_t>(rows * slice.width));
-    multiply({dnnl::memory::data_type::f32, rows, slice.width, in_, slice.width},
-             wide_x.data_ptr<float>() + first * in_, weight.data(), result.data());
-    for (std::int64_t row = 0; row < rows; ++row)
-      kernels.narrow(result.data() + row * slice.width,
-                     storage_of<Bfloat16>(y) + (first + row) * out_ + slice.begin, slice.width);
-  }
-}
-
-at::Tensor Linear::operator()(const at::Tensor& x, std::span<const std::int64_t> offsets) const {
-  if (backend_ == Backend::aten) return at::linear(x, weight_);
-  at::Tensor y = at::empty({x.size(0), out_}, x.options());
-  const bool widen = dtype_ == at::kBFloat16 && !has_bfloat16_products();
-  const at::Tensor input = widen ? x.to(at::kFloat) : x.contiguous();
-  const std::vector<std::int64_t> groups = group_sequences(offsets);
-  const auto group_count = static_cast<std::int64_t>(groups.size()) - 1;
-  parallel_for(static_cast<std::int64_t>(slices_.size()) * group_count, [&](std::int64_t i) {
-    const Slice& slice = slices_[static_cast<std::size_t>(i / group_count)];
-    const std::int64_t first = groups[static_cast<std::size_t>(i % group_count)];
-    const std::int64_t last = groups[static_cast<std::size_t>(i % group_count + 1)];
-    const auto part =
-        offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
-    if (widen) {
-      widen_and_multiply_slice(slice, input, y, part);
-    } else {
-      multiply_slice(slice, input, y, part);
+void Linear::quantise_slice(Slice& slice, const at::Tensor& weight) {
+  const at::Tensor rows = weight.narrow(0, slice.begin, slice.width).to(at::kFloat);
+  const bool in_place = weight_layout(ProductType::int8, slice.width, in_).in_place;
+  const at::Tensor integers = in_place ? weight_.narrow(0, slice.begin, slice.width)
+                                       : at::empty({slice.width, in_}, at::TensorOptions(at::kChar));
+  for (std::int64_t r = 0; r < slice.width; ++r) {
+    const float* from = rows.data_ptr<float>() + r * in_;
+    auto* to = integers.data_ptr<std::int8_t>() + r * in_;
+    float largest = 0;
+    bool finite = true;
+    for (std::int64_t i = 0; i < in_; ++i) {
+      largest = std::max(largest, std::abs(from[i]));
+      finite = finite && std::isfinite(from[i]);
     }
+    if (!finite)
+      throw Error("row {} holds a value that is not finite: it cannot be quantised", slice.begin + r);
+    const float inverse = largest > 0 ? largest_int8 / largest : 0;
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < in_; ++i) {
+      to[i] = static_cast<std::int8_t>(std::lrintf(from[i] * inverse));
+      sum += to[i];
+    }
+    weight_scale_[static_cast<std::size_t>(slice.begin + r)] = largest / largest_int8;
+    weight_sum_[static_cast<std::size_t>(slice.begin + r)] = sum;
+  }
+  if (!in_place) slice.packed = pack_weight(integers.data_ptr(), ProductType::int8, slice.width, in_);
+}
+
+const void* Linear::slice_weight(std::int64_t slice_index, SliceScratch& scratch) const {
+  const Slice& slice = slices_[slice_index];
+  if (slice.packed) return slice.packed.get_data_handle();
+  const auto* rows =
+      static_cast<const std::byte*>(weight_.data_ptr()) + slice.begin * in_ * weight_.element_size();
+  if (kind_ != Kind::widened) return rows;
+  auto* wide = scratch.weight.get<float>(static_cast<std::size_t>(slice.width * in_));
+  cpu_kernels().bf16.widen(static_cast<const Bfloat16*>(static_cast<const void*>(rows)), wide,
+                           slice.width * in_);
+  return wide;
+}
+
+void Linear::multiply(std::int64_t slice_index, const void* slice_weight, const ProductInput& input,
+                      RowPiece piece, void* result, std::int64_t stride, SliceScratch& scratch) const {
+  const Slice& slice = slices_[slice_index];
+  const auto* x = static_cast<const std::byte*>(input.values.data_ptr()) +
+                  piece.begin * in_ * input.values.element_size();
+  const CpuKernels& kernels = cpu_kernels();
+  if (kind_ == Kind::storage) {
+    sinkscope::multiply({product_type(), piece.rows, slice.width, in_, stride}, x, slice_weight, result);
+    return;
+  }
+  const ProductShape shape{product_type(), piece.rows, slice.width, in_, slice.width};
+  if (kind_ == Kind::widened) {
+    auto* sums = scratch.sums.get<float>(static_cast<std::size_t>(piece.rows * slice.width));
+    sinkscope::multiply(shape, x, slice_weight, sums);
+    for (std::int64_t row = 0; row < piece.rows; ++row)
+      kernels.bf16.narrow(sums + row * slice.width, static_cast<Bfloat16*>(result) + row * stride,
+                          slice.width);
+    return;
+  }
+  auto* sums = scratch.sums.get<std::int32_t>(static_cast<std::size_t>(piece.rows * slice.width));
+  sinkscope::multiply(shape, x, slice_weight, sums);
+  with_storage(dtype_, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    for (std::int64_t row = 0; row < piece.rows; ++row)
+      storage_kernels<T>(kernels).scale_sums(sums + row * slice.width, weight_scale_.data() + slice.begin,
+                                             weight_sum_.data() + slice.begin,
+                                             input.scale.data_ptr<float>()[piece.begin + row],
+                                             input.zero.data_ptr<std::int32_t>()[piece.begin + row],
+                                             static_cast<T*>(result) + row * stride, slice.width);
   });
-  return y;
 }
 
 }  // namespace sinkscope

@@ -6,9 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <tuple>
-#include <vector>
+
+#include "ops/aligned_buffer.h"
 
 namespace sinkscope {
 namespace {
@@ -23,6 +23,22 @@ const dnnl::engine& cpu_engine() {
 dnnl::stream& thread_stream() {
   thread_local dnnl::stream stream(cpu_engine());
   return stream;
+}
+
+struct OperandTypes {
+  memory::data_type a, b, c;
+};
+
+OperandTypes operand_types(ProductType type) {
+  using dt = memory::data_type;
+  switch (type) {
+    case ProductType::bf16:
+      return {dt::bf16, dt::bf16, dt::bf16};
+    case ProductType::int8:
+      return {dt::u8, dt::s8, dt::s32};
+    default:
+      return {dt::f32, dt::f32, dt::f32};
+  }
 }
 
 struct Product {
@@ -48,8 +64,9 @@ class OneThread {
 // The scratchpad is the caller's: the library's own belongs to the thread that made the primitive.
 dnnl::matmul::primitive_desc describe(const ProductShape& shape, const memory::desc& b) {
   const OneThread plan_for_one_thread;
-  const memory::desc a({shape.rows, shape.inner}, shape.type, memory::format_tag::ab);
-  const memory::desc c({shape.rows, shape.columns}, shape.type, memory::dims{shape.result_stride, 1});
+  const OperandTypes types = operand_types(shape.type);
+  const memory::desc a({shape.rows, shape.inner}, types.a, memory::format_tag::ab);
+  const memory::desc c({shape.rows, shape.columns}, types.c, memory::dims{shape.result_stride, 1});
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
@@ -59,8 +76,8 @@ dnnl::matmul::primitive_desc describe(const ProductShape& shape, const memory::d
 #endif
 }
 
-memory::desc transposed_plain(memory::data_type type, std::int64_t columns, std::int64_t inner) {
-  return {{inner, columns}, type, memory::format_tag::ba};
+memory::desc transposed_plain(ProductType type, std::int64_t columns, std::int64_t inner) {
+  return {{inner, columns}, operand_types(type).b, memory::format_tag::ba};
 }
 
 const Product& product(const ProductShape& shape) {
@@ -78,34 +95,29 @@ const Product& product(const ProductShape& shape) {
   return *entry;
 }
 
-struct AlignedDelete {
-  void operator()(void* data) const { ::operator delete (data, std::align_val_t{64}); }
-};
-
-// 64-byte aligned, kept by the thread for the next product.
-void* thread_scratchpad(std::size_t bytes) {
-  thread_local std::unique_ptr<void, AlignedDelete> buffer;
-  thread_local std::size_t size = 0;
-  if (size < bytes) {
-    buffer.reset(::operator new (bytes, std::align_val_t{64}));
-    size = bytes;
-  }
-  return buffer.get();
+bool runs(dnnl::cpu_isa wanted) {
+  const auto needed = static_cast<unsigned>(wanted);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
 }
 
 }  // namespace
 
-const WeightLayout& weight_layout(memory::data_type type, std::int64_t columns, std::int64_t inner) {
+bool has_bfloat16_products() { return runs(dnnl::cpu_isa::avx512_core_bf16); }
+
+bool has_exact_int8_products() { return runs(dnnl::cpu_isa::avx512_core_vnni); }
+
+const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::int64_t inner) {
   static std::mutex mutex;
-  static std::map<std::tuple<memory::data_type, std::int64_t, std::int64_t>, WeightLayout> layouts;
+  static std::map<std::tuple<ProductType, std::int64_t, std::int64_t>, WeightLayout> layouts;
   const std::lock_guard lock(mutex);
   const auto [entry, is_new] = layouts.try_emplace({type, columns, inner});
   if (is_new) {
     // Asked at a typical number of rows; the answer is then given to the products of every other number.
     constexpr std::int64_t typical_rows = 512;
-    const memory::desc any({inner, columns}, type, memory::format_tag::any);
+    const memory::data_type stored_type = operand_types(type).b;
+    const memory::desc any({inner, columns}, stored_type, memory::format_tag::any);
     const memory::desc wanted = describe({type, typical_rows, columns, inner, columns}, any).weights_desc();
-    const memory::desc plain({inner, columns}, type, memory::format_tag::ab);
+    const memory::desc plain({inner, columns}, stored_type, memory::format_tag::ab);
     const memory::desc stored = transposed_plain(type, columns, inner);
     // A plain answer means that the implementation packs as it goes and takes either order.
     entry->second =
@@ -114,7 +126,7 @@ const WeightLayout& weight_layout(memory::data_type type, std::int64_t columns, 
   return entry->second;
 }
 
-memory pack_weight(const void* weight, memory::data_type type, std::int64_t columns, std::int64_t inner) {
+memory pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner) {
   memory source(transposed_plain(type, columns, inner), cpu_engine(), const_cast<void*>(weight));
   memory packed(weight_layout(type, columns, inner).description, cpu_engine());
   dnnl::reorder(source, packed).execute(thread_stream(), source, packed);
@@ -131,8 +143,9 @@ void multiply(const ProductShape& shape, const void* a, const void* b, void* c) 
                                 memory::format_tag::a);
   std::unordered_map<int, memory> arguments{
       {DNNL_ARG_SRC, view(p.a, a)}, {DNNL_ARG_WEIGHTS, view(p.b, b)}, {DNNL_ARG_DST, view(p.c, c)}};
+  thread_local AlignedBuffer scratch;
   if (p.scratchpad_bytes > 0)
-    arguments.emplace(DNNL_ARG_SCRATCHPAD, view(scratchpad, thread_scratchpad(p.scratchpad_bytes)));
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, view(scratchpad, scratch.get<std::byte>(p.scratchpad_bytes)));
   p.primitive.execute(thread_stream(), arguments);
   thread_stream().wait();
 }

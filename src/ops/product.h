@@ -8,12 +8,19 @@
 
 namespace sinkscope {
 
+/// Types of A and B and of C; sums are float32 or int32.
+enum class ProductType {
+  f32,   ///< float x float -> float
+  bf16,  ///< bfloat16 x bfloat16 -> bfloat16; needs has_bfloat16_products()
+  int8,  ///< uint8 x int8 -> int32, exact
+};
+
 struct ProductShape {
-  dnnl::memory::data_type type;  // of A, B and C
-  std::int64_t rows;             // M
-  std::int64_t columns;          // N
-  std::int64_t inner;            // K
-  std::int64_t result_stride;    // elements from one row of C to the next
+  ProductType type;
+  std::int64_t rows;           // M
+  std::int64_t columns;        // N
+  std::int64_t inner;          // K
+  std::int64_t result_stride;  // elements from one row of C to the next
   auto operator<=>(const ProductShape&) const = default;
 };
 
@@ -23,13 +30,19 @@ struct WeightLayout {
   dnnl::memory::desc description;
   bool in_place = false;
 };
-const WeightLayout& weight_layout(dnnl::memory::data_type type, std::int64_t columns, std::int64_t inner);
+const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::int64_t inner);
 
 /// Row-major [N, K] memory into that layout.
-dnnl::memory pack_weight(const void* weight, dnnl::memory::data_type type, std::int64_t columns,
-                         std::int64_t inner);
+dnnl::memory pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner);
 
 /// C = A B^T on the calling thread. a: row-major [M, K]; b: in weight_layout(...), c: row stride as in shape.
 void multiply(const ProductShape& shape, const void* a, const void* b, void* c);
+
+/// Whether this processor multiplies bfloat16 itself (and oneDNN knows how).
+bool has_bfloat16_products();
+
+/// Whether it adds products of 8-bit integers without saturating on the way (VNNI). Without it unsigned
+/// operands must stay below 128: the sum of two products is then kept in 16 bits.
+bool has_exact_int8_products();
 
 }  // namespace sinkscope

@@ -1,13 +1,13 @@
-// Root mean square layer normalisation.
+// Root mean square layer normalisation in libtorch's operations. On the CPU it is part of prepare_normed
+// (product_input.h).
 #pragma once
 
-#include "ops/backend.h"
+#include <ATen/core/Tensor.h>
 
 namespace sinkscope {
 
-/// y = cast(x / sqrt(mean(x^2) + eps)) * weight over the last dimension. x [N, width], weight [width], both
-/// in the same dtype; statistics in float32, the normalised value cast to that dtype before the product with
-/// the weight.
-at::Tensor rms_norm(Backend backend, const at::Tensor& x, const at::Tensor& weight, double eps);
+/// cast(x / sqrt(mean(x^2) + eps)) * weight over the last dimension; statistics in float32, the cast is to
+/// the dtype of x. x [N, width], weight [width].
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 }  // namespace sinkscope

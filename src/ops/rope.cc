@@ -1,5 +1,6 @@
 #include "ops/rope.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cos.h>
@@ -7,8 +8,6 @@
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/sin.h>
-
-#include "ops/parallel.h"
 
 namespace sinkscope {
 
@@ -20,31 +19,15 @@ RopeTable rope_table(std::int64_t positions, std::int64_t head_dim, double theta
   return {at::cos(angles).to(device), at::sin(angles).to(device)};
 }
 
-void apply_rope(Backend backend, at::Tensor& x, const RopeTable& table, const at::Tensor& positions) {
-  const std::int64_t heads = x.size(1);
+at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table, const at::Tensor& positions) {
   const std::int64_t half = x.size(2) / 2;
-  if (backend == Backend::aten) {
-    const at::Tensor index = positions.to(x.device());
-    const at::Tensor cosine = at::index_select(table.cosine, 0, index).unsqueeze(1);
-    const at::Tensor sine = at::index_select(table.sine, 0, index).unsqueeze(1);
-    const at::Tensor first = x.narrow(2, 0, half).to(at::kFloat);
-    const at::Tensor second = x.narrow(2, half, half).to(at::kFloat);
-    x = at::cat(at::TensorList{first * cosine - second * sine, second * cosine + first * sine}, 2)
-            .to(x.scalar_type());
-    return;
-  }
-  with_storage(x.scalar_type(), [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    const auto& kernels = storage_kernels<T>(cpu_kernels());
-    const auto* position = positions.data_ptr<std::int64_t>();
-    parallel_rows(x.size(0), 16, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t offset = position[row] * half;
-        kernels.rotate(storage_of<T>(x) + row * heads * 2 * half, table.cosine.data_ptr<float>() + offset,
-                       table.sine.data_ptr<float>() + offset, heads, half);
-      }
-    });
-  });
+  const at::Tensor index = positions.to(x.device());
+  const at::Tensor cosine = at::index_select(table.cosine, 0, index).unsqueeze(1);
+  const at::Tensor sine = at::index_select(table.sine, 0, index).unsqueeze(1);
+  const at::Tensor first = x.narrow(2, 0, half).to(at::kFloat);
+  const at::Tensor second = x.narrow(2, half, half).to(at::kFloat);
+  return at::cat(at::TensorList{first * cosine - second * sine, second * cosine + first * sine}, 2)
+      .to(x.scalar_type());
 }
 
 }  // namespace sinkscope

@@ -1,7 +1,4 @@
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
 #include <sinkscope/error.h>
 #include <sinkscope/llada_sampler.h>
 
@@ -9,8 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/backend.h"
-#include "ops/parallel.h"
 #include "sampling/prediction.h"
 #include "sampling/random_stream.h"
 #include "sampling/schedule.h"
@@ -45,25 +40,13 @@ struct Sample {
   std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
 };
 
-// Logits [rows, V] brought to the CPU and read in float32, a row at a time.
-class LogitRows {
- public:
-  explicit LogitRows(const at::Tensor& logits)
-      : logits_((logits.scalar_type() == at::kHalf ? logits.to(at::kCPU, at::kFloat) : logits.cpu())
-                    .contiguous()) {}
-  std::int64_t vocabulary() const { return logits_.size(1); }
-  void read(std::int64_t row, std::vector<float>& values) const {
-    values.resize(static_cast<std::size_t>(vocabulary()));
-    with_storage(logits_.scalar_type(), [&](auto* type) {
-      using T = std::remove_pointer_t<decltype(type)>;
-      storage_kernels<T>(cpu_kernels())
-          .widen(storage_of<T>(logits_) + row * vocabulary(), values.data(), vocabulary());
-    });
-  }
-
- private:
-  at::Tensor logits_;
-};
+// Positions of a sample that hold the mask id: their predictions are wanted.
+std::vector<std::int64_t> masked_positions(const Sample& sample, std::int32_t mask_id) {
+  std::vector<std::int64_t> positions;
+  for (std::int64_t i = 0; i < sample.length(); ++i)
+    if (sample.ids[static_cast<std::size_t>(i)] == mask_id) positions.push_back(i);
+  return positions;
+}
 
 class Sampler {
  public:
@@ -76,12 +59,12 @@ class Sampler {
   void step(std::int64_t step, std::int64_t block_end, std::int64_t step_in_block);
   TokenBatch make_batch() const;
   std::vector<std::uint8_t> choose_removed(const TokenBatch& batch);
-  ForwardResult forward(const TokenBatch& batch, const std::vector<std::uint8_t>& removed) const;
-  at::Tensor guided_logits(const at::Tensor& logits) const;
-  void predict_masked(const at::Tensor& logits, std::int64_t step);
-  void predict_with_noise(Sample& sample, const LogitRows& rows, std::int64_t row, std::int64_t step);
-  void predict_at(Sample& sample, std::int64_t position, const LogitRows& rows, std::int64_t row,
-                  std::span<const double> noise, std::int64_t step);
+  ForwardResult forward(const TokenBatch& batch, const std::vector<std::uint8_t>& removed);
+  void predict(const ForwardResult& forwarded, std::int64_t step);
+  void predict_quietly(const VocabularyRows& rows, std::int64_t step);
+  void predict_noisily(const at::Tensor& hidden, std::int64_t step);
+  void predict_sample(Sample& sample, const at::Tensor& hidden, const at::Tensor& unconditional,
+                      std::int64_t step);
   void draw_confidences();
   std::vector<std::uint8_t> candidates(const Sample& sample, std::int64_t block_end) const;
   void remember(const TokenBatch& batch, const Observation& seen);
@@ -97,6 +80,7 @@ class Sampler {
   const StepObserver& observer_;
   std::vector<Sample> samples_;
   std::vector<Row> rows_;  // all conditional rows, then all unconditional ones
+  ForwardWorkspace workspace_;
 };
 
 Sampler::Sampler(const Transformer& model, std::span<const SampleRequest> requests,
@@ -151,7 +135,7 @@ void Sampler::step(std::int64_t step, std::int64_t block_end, std::int64_t step_
   const TokenBatch batch = make_batch();
   const std::vector<std::uint8_t> removed = choose_removed(batch);
   const ForwardResult forwarded = forward(batch, removed);
-  predict_masked(guided_logits(forwarded.logits), step);
+  predict(forwarded, step);
   if (options_.remasking == Remasking::random) draw_confidences();
   if (intervenes()) remember(batch, forwarded.observation);
   if (observer_) report(batch, forwarded.observation, step, block_end);
@@ -213,71 +197,99 @@ std::vector<std::uint8_t> Sampler::choose_removed(const TokenBatch& batch) {
   return any ? joined : std::vector<std::uint8_t>{};
 }
 
-ForwardResult Sampler::forward(const TokenBatch& batch, const std::vector<std::uint8_t>& removed) const {
+ForwardResult Sampler::forward(const TokenBatch& batch, const std::vector<std::uint8_t>& removed) {
   std::vector<std::int64_t> wanted;
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    const Sample& sample = samples_[rows_[r].sample];
-    for (std::int64_t i = 0; i < sample.length(); ++i)
-      if (is_masked(sample, i)) wanted.push_back(batch.offsets[r] + i);
-  }
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    for (const std::int64_t i : masked_positions(samples_[rows_[r].sample], options_.mask_id))
+      wanted.push_back(batch.offsets[r] + i);
   const Capture capture = intervenes() ? std::max(options_.capture, Capture::columns) : options_.capture;
   return model_.forward({.tokens = batch,
-                         .logit_tokens = std::move(wanted),
+                         .wanted = std::move(wanted),
+                         .head = options_.temperature > 0 ? Head::none : Head::vocabulary,
+                         .vocabulary = vocabulary_options(options_),
                          .capture = observer_ || intervenes() ? capture : Capture::none,
                          .maps = observer_ ? options_.maps : std::vector<LayerHead>{},
-                         .removed = removed.empty() ? nullptr : removed.data()});
-}
-
-// logits [wanted, V]: those of the conditional rows, then as many of the unconditional ones.
-at::Tensor Sampler::guided_logits(const at::Tensor& logits) const {
-  if (!(options_.cfg > 0)) return logits;
-  const std::int64_t half = logits.size(0) / 2;
-  const at::Tensor conditional = logits.narrow(0, 0, half);
-  const at::Tensor unconditional = logits.narrow(0, half, half);
-  return unconditional + (conditional - unconditional) * (options_.cfg + 1);
+                         .removed = removed.empty() ? nullptr : removed.data()},
+                        workspace_);
 }
 
 // Fills proposed and confidence of every sample.
-void Sampler::predict_masked(const at::Tensor& logits, std::int64_t step) {
-  const LogitRows rows(logits);
-  std::int64_t first = 0;  // the sample's first row of logits
+void Sampler::predict(const ForwardResult& forwarded, std::int64_t step) {
   for (Sample& sample : samples_) {
     sample.proposed.assign(sample.ids.size(), -1);
     sample.confidence.assign(sample.ids.size(), std::numeric_limits<double>::quiet_NaN());
-    std::vector<std::int64_t> masked;
-    for (std::int64_t i = 0; i < sample.length(); ++i)
-      if (is_masked(sample, i)) masked.push_back(i);
-    if (options_.temperature > 0) {
-      predict_with_noise(sample, rows, first, step);
-    } else {
-      parallel_for(static_cast<std::int64_t>(masked.size()), [&](std::int64_t m) {
-        predict_at(sample, masked[static_cast<std::size_t>(m)], rows, first + m, {}, step);
-      });
-    }
-    first += static_cast<std::int64_t>(masked.size());
   }
+  if (options_.temperature > 0)
+    predict_noisily(forwarded.hidden, step);
+  else
+    predict_quietly(forwarded.vocabulary, step);
+}
+
+void set_prediction(Sample& sample, std::int64_t position, const Prediction& prediction) {
+  sample.proposed[static_cast<std::size_t>(position)] = prediction.token;
+  sample.confidence[static_cast<std::size_t>(position)] = prediction.confidence;
+}
+
+// Calls predict() and says where it failed.
+template <typename Predict>
+Prediction predict_at(std::int64_t position, std::int64_t step, Predict predict) {
+  try {
+    return predict();
+  } catch (const Error& error) {
+    throw Error("step {}, position {}: {}", step, position, error.what());
+  }
+}
+
+void Sampler::predict_quietly(const VocabularyRows& rows, std::int64_t step) {
+  std::size_t row = 0;
+  for (Sample& sample : samples_)
+    for (const std::int64_t i : masked_positions(sample, options_.mask_id)) {
+      const auto predict = [&] { return prediction_of(rows, row, options_, model_.dtype()); };
+      set_prediction(sample, i, predict_at(i, step, predict));
+      ++row;
+    }
+}
+
+// hidden [W, width]: the conditional rows of all samples, then as many unconditional ones.
+void Sampler::predict_noisily(const at::Tensor& hidden, std::int64_t step) {
+  std::int64_t first = 0;  // the sample's first row
+  const std::int64_t half = hidden.size(0) / 2;
+  for (Sample& sample : samples_) {
+    const auto count = static_cast<std::int64_t>(masked_positions(sample, options_.mask_id).size());
+    const at::Tensor unconditional = options_.cfg > 0 ? hidden.narrow(0, half + first, count) : at::Tensor();
+    predict_sample(sample, hidden.narrow(0, first, count), unconditional, step);
+    first += count;
+  }
+}
+
+// Rows whose logits exist at a time: their noise must come position by position.
+constexpr std::int64_t rows_of_logits = 64;
+
+at::Tensor guided(const at::Tensor& conditional, const at::Tensor& unconditional, double cfg) {
+  return unconditional + (conditional - unconditional) * (cfg + 1);
 }
 
 // Noise is drawn for all positions, masked or not, in order: that is the stream of the original, which draws
 // for the whole [S, V].
-void Sampler::predict_with_noise(Sample& sample, const LogitRows& rows, std::int64_t row, std::int64_t step) {
-  std::vector<double> noise(static_cast<std::size_t>(rows.vocabulary()));
+void Sampler::predict_sample(Sample& sample, const at::Tensor& hidden, const at::Tensor& unconditional,
+                             std::int64_t step) {
+  std::vector<double> noise(static_cast<std::size_t>(model_.config().head_rows));
+  at::Tensor logits;  // float32 on the CPU, rows [first, first + rows_of_logits) of the sample's
+  std::int64_t row = 0;
   for (std::int64_t i = 0; i < sample.length(); ++i) {
     sample.random.fill(noise);
-    if (is_masked(sample, i)) predict_at(sample, i, rows, row++, noise, step);
-  }
-}
-
-void Sampler::predict_at(Sample& sample, std::int64_t position, const LogitRows& rows, std::int64_t row,
-                         std::span<const double> noise, std::int64_t step) {
-  thread_local std::vector<float> values;
-  rows.read(row, values);
-  try {
-    const Prediction prediction = predict(values, noise, options_, model_.dtype());
-    sample.proposed[static_cast<std::size_t>(position)] = prediction.token;
-    sample.confidence[static_cast<std::size_t>(position)] = prediction.confidence;
-  } catch (const Error& error) {
-    throw Error("step {}, position {}: {}", step, position, error.what());
+    if (!is_masked(sample, i)) continue;
+    if (row % rows_of_logits == 0) {
+      const std::int64_t rows = std::min(rows_of_logits, hidden.size(0) - row);
+      logits = model_.logits_of(hidden.narrow(0, row, rows));
+      if (unconditional.defined())
+        logits = guided(logits, model_.logits_of(unconditional.narrow(0, row, rows)), options_.cfg);
+      logits = logits.to(at::kCPU, at::kFloat).contiguous();
+    }
+    const std::span<float> values(logits[row % rows_of_logits].data_ptr<float>(), noise.size());
+    const auto predict = [&] { return predict_with_noise(values, noise, options_, model_.dtype()); };
+    set_prediction(sample, i, predict_at(i, step, predict));
+    ++row;
   }
 }
 

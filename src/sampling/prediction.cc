@@ -15,9 +15,10 @@ namespace {
 
 constexpr float forbidden = -std::numeric_limits<float>::infinity();
 
-void forbid(std::span<float> logits, std::optional<std::int32_t> id) {
-  if (id && *id >= 0 && static_cast<std::size_t>(*id) < logits.size())
-    logits[static_cast<std::size_t>(*id)] = forbidden;
+void forbid(std::span<float> logits, const std::vector<std::int32_t>& ids) {
+  for (const std::int32_t id : ids)
+    if (id >= 0 && static_cast<std::size_t>(id) < logits.size())
+      logits[static_cast<std::size_t>(id)] = forbidden;
 }
 
 std::int32_t noisy_argmax(std::span<const float> logits, std::span<const double> noise, double temperature) {
@@ -41,31 +42,54 @@ double rounded(double probability, ConfidencePrecision precision, at::ScalarType
                                                       : static_cast<float>(c10::BFloat16(single)));
 }
 
-}  // namespace
-
-Prediction predict(std::span<float> logits, std::span<const double> noise, const LladaOptions& options,
-                   at::ScalarType model_dtype) {
-  const auto size = static_cast<std::int64_t>(logits.size());
-  const bool in_float64 = options.confidence == ConfidencePrecision::f64;
-  if (options.forbid_mask) forbid(logits, options.mask_id);
-  if (options.logits_eos_inf) forbid(logits, options.eos_id);
-  VocabularyRow row = cpu_kernels().vocabulary_row(logits.data(), size, in_float64);
-  if (!std::isfinite(row.sum_exp) || !std::isfinite(row.max))
+Prediction make_prediction(std::int32_t token, float logit, float max, double sum_exp,
+                           const LladaOptions& options, at::ScalarType model_dtype) {
+  if (!std::isfinite(sum_exp) || !std::isfinite(max))
     throw Error("the logits are not finite (NaN or infinity)");
   Prediction result;
-  result.token = options.temperature > 0 ? noisy_argmax(logits, noise, options.temperature)
-                                         : static_cast<std::int32_t>(row.argmax);
+  result.token = token;
   if (options.remasking == Remasking::random) return result;
+  const double shifted = static_cast<double>(logit) - static_cast<double>(max);
+  result.confidence = rounded(std::exp(shifted) / sum_exp, options.confidence, model_dtype);
+  return result;
+}
+
+}  // namespace
+
+VocabularyOptions vocabulary_options(const LladaOptions& options) {
+  VocabularyOptions result;
+  const auto add = [](std::vector<std::int32_t>& ids, std::optional<std::int32_t> id) {
+    if (id) ids.push_back(*id);
+  };
+  if (options.forbid_mask) add(result.forbidden, options.mask_id);
+  if (options.logits_eos_inf) add(result.forbidden, options.eos_id);
   // The ends lose their probability after the token was taken: a position that predicts one is ranked last.
   if (options.confidence_eos_eot_inf) {
-    forbid(logits, options.eos_id);
-    forbid(logits, options.eot_id);
-    row = cpu_kernels().vocabulary_row(logits.data(), size, in_float64);
+    add(result.excluded, options.eos_id);
+    add(result.excluded, options.eot_id);
   }
-  const double shifted =
-      static_cast<double>(logits[static_cast<std::size_t>(result.token)]) - static_cast<double>(row.max);
-  result.confidence = rounded(std::exp(shifted) / row.sum_exp, options.confidence, model_dtype);
+  result.guidance = options.cfg;
+  result.in_float64 =
+      options.confidence == ConfidencePrecision::f64 && options.remasking == Remasking::low_confidence;
   return result;
+}
+
+Prediction prediction_of(const VocabularyRows& rows, std::size_t row, const LladaOptions& options,
+                         at::ScalarType model_dtype) {
+  return make_prediction(rows.token[row], rows.logit[row], rows.max[row], rows.sum_exp[row], options,
+                         model_dtype);
+}
+
+Prediction predict_with_noise(std::span<float> logits, std::span<const double> noise,
+                              const LladaOptions& options, at::ScalarType model_dtype) {
+  const VocabularyOptions vocabulary = vocabulary_options(options);
+  forbid(logits, vocabulary.forbidden);
+  const std::int32_t token = noisy_argmax(logits, noise, options.temperature);
+  forbid(logits, vocabulary.excluded);
+  const VocabularyRow row = cpu_kernels().vocabulary_row(
+      logits.data(), static_cast<std::int64_t>(logits.size()), vocabulary.in_float64);
+  return make_prediction(token, logits[static_cast<std::size_t>(token)], row.max, row.sum_exp, options,
+                         model_dtype);
 }
 
 Opened open_most_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,

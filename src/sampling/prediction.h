@@ -14,12 +14,19 @@ struct Prediction {
   double confidence = 0;  // softmax probability of the token, in the precision asked for
 };
 
-/// One row of logits [V] in float32; it is changed in place (forbidden ids become -infinity). noise [V],
-/// uniform on [0, 1), is read when temperature > 0: the token is then the arg-max of l - T ln(-ln U), which
-/// is that of exp(l) / (-ln U)^T without its overflow. The confidence never sees the noise. model_dtype
-/// rounds the confidence for ConfidencePrecision::model. Throws Error when the logits are not finite.
-Prediction predict(std::span<float> logits, std::span<const double> noise, const LladaOptions& options,
-                   at::ScalarType model_dtype);
+/// What the model's head has to know: forbidden and excluded ids, guidance, arithmetic.
+VocabularyOptions vocabulary_options(const LladaOptions& options);
+
+/// The prediction of one row that the head has summed up. model_dtype rounds the confidence for
+/// ConfidencePrecision::model. Throws Error when the logits are not finite.
+Prediction prediction_of(const VocabularyRows& rows, std::size_t row, const LladaOptions& options,
+                         at::ScalarType model_dtype);
+
+/// The prediction of one row of logits [V] in float32 with noise [V], uniform on [0, 1): the token is the
+/// arg-max of l - T ln(-ln U), which is that of exp(l) / (-ln U)^T without its overflow. The confidence never
+/// sees the noise. The logits are changed in place (forbidden ids become -infinity). Throws as above.
+Prediction predict_with_noise(std::span<float> logits, std::span<const double> noise,
+                              const LladaOptions& options, at::ScalarType model_dtype);
 
 /// Those `count` candidates with the largest confidence, ties to the lower index; fewer where there are
 /// fewer.

@@ -90,7 +90,7 @@ TEST(Transformer, LogitsOfSomeTokensAreThoseOfAll) {
   const TokenBatch batch = batch_of({{5, 6, 7, 8}, {9, 10, 11}});
   const at::Tensor all = model.forward({.tokens = batch}).logits;
   const at::Tensor some =
-      model.forward({.tokens = batch, .logit_tokens = std::vector<std::int64_t>{1, 3, 5}}).logits;
+      model.forward({.tokens = batch, .wanted = std::vector<std::int64_t>{1, 3, 5}}).logits;
   const at::Tensor expected = at::index_select(all, 0, at::tensor(std::vector<std::int64_t>{1, 3, 5}));
   EXPECT_TRUE(near(some, expected, 1e-5));
 }

@@ -76,7 +76,7 @@ TEST_P(CpuKernelLevels, SiluHoldsFromOneEndOfFloatToTheOther) {
   std::vector<float> gate{-1e30F, -200, -88, -20, -1, -0.0F, 0, 1e-6F, 1, 20, 100, 1e30F};
   const std::vector<float> before = gate;
   const std::vector<float> up(gate.size(), 2);
-  kernels.f32.silu_multiply(gate.data(), up.data(), static_cast<std::int64_t>(gate.size()));
+  kernels.f32.silu_multiply(gate.data(), up.data(), gate.data(), static_cast<std::int64_t>(gate.size()));
   for (std::size_t i = 0; i < gate.size(); ++i) {
     const double expected = 2.0 * before[i] / (1 + std::exp(-static_cast<double>(before[i])));
     EXPECT_NEAR(gate[i], expected, 1e-6 * std::abs(expected) + 1e-30) << before[i];
@@ -192,9 +192,75 @@ TEST_P(CpuKernelLevels, LogitsThatAreNotFiniteCannotLookFinite) {
                  std::isfinite(row.max))
         << bad;
   }
-  const std::vector<float> nothing(5, -std::numeric_limits<float>::infinity());
-  const VocabularyRow row = kernels.vocabulary_row(nothing.data(), 5, true);
-  EXPECT_FALSE(std::isfinite(row.sum_exp) && std::isfinite(row.max));
+  std::vector<float> nothing(5, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(kernels.vocabulary_row(nothing.data(), 5, true).sum_exp, 0);
+  nothing[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(kernels.vocabulary_row(nothing.data(), 5, true).sum_exp));
+}
+
+TEST_P(CpuKernelLevels, ExponentialsInFloat64AreExactToTheLastBits) {
+  for (double x = 0; x > -710; x -= 0.37) {
+    const std::vector<float> logits{0, static_cast<float>(x)};
+    const double exact = std::exp(static_cast<double>(logits[1]));
+    ASSERT_NEAR(kernels.vocabulary_row(logits.data(), 2, true).sum_exp - 1, exact, 2.3e-16 + 1e-15 * exact)
+        << x;
+  }
+}
+
+TEST_P(CpuKernelLevels, QuantisedValuesAreWithinAStepAndZeroIsExact) {
+  for (const int levels : {127, 255})
+    for (const std::int64_t count : lengths) {
+      std::vector<float> x = random_values(static_cast<std::size_t>(count), 3, 7);
+      x[static_cast<std::size_t>(count / 2)] = 0;
+      std::vector<std::uint8_t> y(x.size());
+      float scale = 0;
+      std::int32_t zero = -1;
+      kernels.f32.quantise(x.data(), count, levels, y.data(), &scale, &zero);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        ASSERT_LE(y[i], levels);
+        // half a step, and half a step more where the zero's rounding moved an end out of the range
+        ASSERT_NEAR(scale * static_cast<float>(y[i] - zero), x[i], scale * 1.0001F) << count;
+      }
+      EXPECT_EQ(y[static_cast<std::size_t>(count / 2)], zero);
+    }
+}
+
+TEST_P(CpuKernelLevels, QuantisingZerosOrWhatIsNotFiniteHidesNothing) {
+  const std::vector<float> zeros(20, 0);
+  std::vector<std::uint8_t> y(20, 9);
+  float scale = 1;
+  std::int32_t zero = 1;
+  kernels.f32.quantise(zeros.data(), 20, 255, y.data(), &scale, &zero);
+  EXPECT_EQ(scale * static_cast<float>(y[3] - zero), 0);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> x(20, 1);
+    x[5] = bad;
+    kernels.f32.quantise(x.data(), 20, 255, y.data(), &scale, &zero);
+    EXPECT_FALSE(std::isfinite(scale));
+  }
+}
+
+TEST_P(CpuKernelLevels, GuidanceCastsEachStep) {
+  const std::vector<float> c = random_values(50, 3, 8), u = random_values(50, 3, 9);
+  std::vector<float> y(50);
+  kernels.f32.guide(c.data(), u.data(), 2.5F, y.data(), 50);
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], u[i] + (c[i] - u[i]) * 2.5F, 3e-6);
+  std::vector<Bfloat16> bc(50), bu(50), by(50);
+  kernels.bf16.narrow(c.data(), bc.data(), 50);
+  kernels.bf16.narrow(u.data(), bu.data(), 50);
+  kernels.bf16.guide(bc.data(), bu.data(), 2.5F, by.data(), 50);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const auto through = [&](float value) {
+      Bfloat16 stored;
+      float back = 0;
+      kernels.bf16.narrow(&value, &stored, 1);
+      kernels.bf16.widen(&stored, &back, 1);
+      return back;
+    };
+    const float difference = through(through(c[i]) - through(u[i]));
+    EXPECT_EQ(from_bits(static_cast<std::uint32_t>(by[i].bits) << 16),
+              through(through(u[i]) + through(difference * 2.5F)));
+  }
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
+// Products of packed weights, through project(), against float64.
 #include "ops/linear.h"
 
 #include <ATen/ATen.h>
 #include <omp.h>
+#include <sinkscope/error.h>
 
-#include "ops/elementwise.h"
-#include "ops/rms_norm.h"
-#include "ops/rope.h"
+#include <limits>
+
+#include "ops/projection.h"
+#include "ops/projection_fixture.h"
 #include "support/golden.h"
 
 namespace sinkscope {
@@ -13,7 +16,13 @@ namespace {
 
 using testing::near;
 
-// (rows per sequence, in, out): one row, odd sizes, more than one slice, more than one group of sequences
+at::Tensor multiply(const Linear& linear, const at::Tensor& x, const std::vector<std::int64_t>& offsets) {
+  at::Tensor result = testing::room_for(linear, x.size(0));
+  project({{&linear, &result}}, testing::input_for(linear, x), plan_rows(offsets));
+  return result;
+}
+
+// (rows per sequence, in, out): one row, odd sizes, more than one slice, more than one piece and group
 struct Shape {
   std::vector<std::int64_t> lengths;
   std::int64_t in, out;
@@ -35,7 +44,7 @@ TEST(Linear, EqualsTheProductInFloat64) {
     const at::Tensor weight = at::randn({shape.out, shape.in});
     const at::Tensor exact = at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t());
     const at::Tensor size = at::matmul(x.abs().to(at::kDouble), weight.abs().to(at::kDouble).t());
-    const at::Tensor y = Linear(Backend::cpu, weight, at::kFloat, at::kCPU)(x, offsets);
+    const at::Tensor y = multiply({Backend::cpu, weight, {}}, x, offsets);
     // |error| <= in * 2^-24 * sum |x w| for any order of the sum
     EXPECT_TRUE(
         ((y - exact).abs() <= size * (static_cast<double>(shape.in) * 6e-8 + 1e-12)).all().item<bool>())
@@ -50,7 +59,7 @@ TEST(Linear, Bfloat16IsTheFloat32ProductRoundedOnce) {
     const at::Tensor weight = at::randn({shape.out, shape.in}).to(at::kBFloat16);
     const at::Tensor exact = at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t());
     const at::Tensor size = at::matmul(x.abs().to(at::kDouble), weight.abs().to(at::kDouble).t());
-    const at::Tensor y = Linear(Backend::cpu, weight, at::kBFloat16, at::kCPU)(x, offsets);
+    const at::Tensor y = multiply({Backend::cpu, weight, {.dtype = at::kBFloat16}}, x, offsets);
     ASSERT_EQ(y.scalar_type(), at::kBFloat16);
     const at::Tensor bound =
         exact.abs() * std::exp2(-8) + size * (static_cast<double>(shape.in) * 6e-8) + 1e-12;
@@ -65,62 +74,85 @@ TEST(Linear, StoredTypesAreConverted) {
   for (const at::ScalarType stored : {at::kFloat, at::kHalf, at::kBFloat16}) {
     const at::Tensor weight = at::randn({6, 16}).to(stored);
     const at::Tensor expected = at::linear(x, weight.to(at::kFloat));
-    EXPECT_TRUE(near(Linear(Backend::cpu, weight, at::kFloat, at::kCPU)(x, offsets), expected, 1e-5));
-    EXPECT_TRUE(near(Linear(Backend::aten, weight, at::kFloat, at::kCPU)(x, offsets), expected, 1e-5));
+    EXPECT_TRUE(near(multiply({Backend::cpu, weight, {}}, x, offsets), expected, 1e-5));
+    EXPECT_TRUE(near(multiply({Backend::aten, weight, {}}, x, offsets), expected, 1e-5));
   }
+}
+
+// The integers that the documentation promises, by plain arithmetic.
+struct Int8Weight {
+  at::Tensor integers;  // float64 [out, in]
+  at::Tensor scale;     // float64 [out]
+};
+Int8Weight quantise_plainly(const at::Tensor& weight) {
+  const at::Tensor scale = at::amax(weight.abs(), {1}) / 127;
+  const at::Tensor inverse = 127 / at::amax(weight.abs(), {1}, true);
+  return {at::round(weight * inverse).to(at::kDouble), scale.to(at::kDouble)};
+}
+
+TEST(Linear, Int8SumsAreExact) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
+    for (const Shape& shape : shapes) {
+      const std::vector<std::int64_t> offsets = offsets_of(shape);
+      const at::Tensor x = at::randn({offsets.back(), shape.in}).to(dtype);
+      const at::Tensor weight = at::randn({shape.out, shape.in});
+      const Linear linear(Backend::cpu, weight, {.dtype = dtype, .int8 = true});
+      const ProductInput input = testing::input_for(linear, x);
+      at::Tensor y = testing::room_for(linear, offsets.back());
+      project({{&linear, &y}}, input, plan_rows(offsets));
+      const Int8Weight integers = quantise_plainly(weight);
+      const at::Tensor centred = input.values.to(at::kDouble) - input.zero.unsqueeze(1).to(at::kDouble);
+      const at::Tensor exact = at::matmul(centred, integers.integers.t()) *
+                               input.scale.unsqueeze(1).to(at::kDouble) * integers.scale;
+      // The sum is an integer and exact; its conversion, two scales, and their products are rounded, and the
+      // result is cast.
+      const double relative = dtype == at::kFloat ? 6 * std::exp2(-24) : std::exp2(-8) + 6 * std::exp2(-24);
+      EXPECT_TRUE(near(y, exact, 1e-30, relative)) << shape.in << "x" << shape.out;
+    }
+}
+
+TEST(Linear, Int8IsWithinHalfAStepOfEveryFactor) {
+  const at::Tensor x = at::randn({40, 300}), weight = at::randn({70, 300});
+  const at::Tensor exact = at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t());
+  const at::Tensor y = multiply({Backend::cpu, weight, {.int8 = true}}, x, {0, 40});
+  const at::Tensor weight_step = at::amax(weight.abs(), {1}) / 127;
+  const at::Tensor x_step =
+      (at::clamp_min(at::amax(x, {1}), 0) - at::clamp_max(at::amin(x, {1}), 0)) / quantised_levels();
+  // |x w - x' w'| <= |x| dw + |w| dx + dx dw with half a step each; the zero's own rounding may move an end
+  // of the range by another half step.
+  const at::Tensor bound = 0.5 * x.abs().sum(1, true) * weight_step +
+                           x_step.unsqueeze(1) * weight.abs().sum(1) +
+                           0.5 * 300 * x_step.unsqueeze(1) * weight_step;
+  EXPECT_TRUE(((y - exact).abs() <= bound).all().item<bool>());
+  EXPECT_GT((y - exact).abs().max().item<double>(), 1e-3);  // it is quantised indeed
+}
+
+TEST(Linear, Int8TakesZerosAndRefusesWhatIsNotFinite) {
+  const at::Tensor x = at::randn({3, 8});
+  EXPECT_TRUE(
+      at::equal(multiply({Backend::cpu, at::zeros({5, 8}), {.int8 = true}}, x, {0, 3}), at::zeros({3, 5})));
+  at::Tensor weight = at::randn({5, 8});
+  weight[2][3] = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(Linear(Backend::cpu, weight, {.int8 = true}), Error);
 }
 
 TEST(Linear, BitsDependNeitherOnThreadsNorOnTheBatch) {
   const int before = omp_get_max_threads();
-  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-    const at::Tensor weight = at::randn({200, 70}).to(type);
-    const at::Tensor x = at::randn({50, 70}).to(type);
-    const Linear linear(Backend::cpu, weight, type, at::kCPU);
-    omp_set_num_threads(1);
-    const at::Tensor one = linear(x, std::vector<std::int64_t>{0, 20, 50});
-    for (const int threads : {2, 3}) {
-      omp_set_num_threads(threads);
-      EXPECT_TRUE(at::equal(one, linear(x, std::vector<std::int64_t>{0, 20, 50})));
+  for (const bool int8 : {false, true})
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor weight = at::randn({200, 70}).to(type);
+      const at::Tensor x = at::randn({50, 70}).to(type);
+      const Linear linear(Backend::cpu, weight, {.dtype = type, .int8 = int8});
+      omp_set_num_threads(1);
+      const at::Tensor one = multiply(linear, x, {0, 20, 50});
+      for (const int threads : {2, 3}) {
+        omp_set_num_threads(threads);
+        EXPECT_TRUE(at::equal(one, multiply(linear, x, {0, 20, 50})));
+      }
+      EXPECT_TRUE(
+          at::equal(one.narrow(0, 20, 30), multiply(linear, x.narrow(0, 20, 30).contiguous(), {0, 30})));
     }
-    EXPECT_TRUE(at::equal(one.narrow(0, 20, 30),
-                          linear(x.narrow(0, 20, 30).contiguous(), std::vector<std::int64_t>{0, 30})));
-  }
   omp_set_num_threads(before);
-}
-
-// The kernels against libtorch's operations, which are the CUDA path.
-TEST(Elementwise, KernelsEqualThePlainOperations) {
-  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-    // one unit in the last place of bfloat16 where a value lies at a rounding boundary
-    const double relative = type == at::kFloat ? 1e-6 : std::exp2(-7);
-    const at::Tensor x = at::randn({37, 48}).to(type);
-    const at::Tensor weight = at::randn({48}).to(type);
-    EXPECT_TRUE(near(rms_norm(Backend::cpu, x, weight, 1e-5), rms_norm(Backend::aten, x, weight, 1e-5), 1e-6,
-                     relative));
-    const at::Tensor up = at::randn({37, 48}).to(type);
-    EXPECT_TRUE(near(silu_multiply(Backend::cpu, x.clone(), up), silu_multiply(Backend::aten, x.clone(), up),
-                     1e-6, 2 * relative));  // SiLU and product are rounded one after the other
-    EXPECT_TRUE(near(l2_norm(Backend::cpu, x), l2_norm(Backend::aten, x), 1e-6, 1e-6));
-    at::Tensor sum = x.clone(), plain_sum = x.clone();
-    add_in_place(Backend::cpu, sum, up);
-    add_in_place(Backend::aten, plain_sum, up);
-    EXPECT_TRUE(at::equal(sum, plain_sum));
-    at::Tensor turned = x.clone().view({37, 4, 12}), plain_turned = turned.clone();
-    const RopeTable table = rope_table(40, 12, 500000.0, at::kCPU);
-    const at::Tensor positions = at::arange(37);
-    apply_rope(Backend::cpu, turned, table, positions);
-    apply_rope(Backend::aten, plain_turned, table, positions);
-    EXPECT_TRUE(near(turned, plain_turned, 1e-6, relative));
-  }
-}
-
-TEST(Rope, PositionZeroTurnsNothingAndLengthsStay) {
-  at::Tensor x = at::randn({3, 2, 8});
-  const at::Tensor before = x.clone();
-  apply_rope(Backend::cpu, x, rope_table(3, 8, 10000.0, at::kCPU), at::arange(3));
-  EXPECT_TRUE(at::equal(x[0], before[0]));
-  EXPECT_FALSE(at::equal(x[1], before[1]));
-  EXPECT_TRUE(near(x.norm(2, -1), before.norm(2, -1), 1e-5));
 }
 
 }  // namespace

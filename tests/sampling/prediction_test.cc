@@ -1,11 +1,13 @@
 #include "sampling/prediction.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <sinkscope/error.h>
 
 #include <cmath>
 #include <limits>
 
+#include "ops/vocabulary_head.h"
 #include "sampling/random_stream.h"
 #include "sampling/schedule.h"
 
@@ -27,9 +29,17 @@ TEST(NearestMultiples, NeverNamesZero) {
   EXPECT_THAT(nearest_multiples(8, 4), ElementsAre(8));
 }
 
-Prediction predict_greedily(std::vector<float> logits, const LladaOptions& options = {},
+// The prediction of a row of logits, through a head whose weights they are.
+Prediction predict_greedily(const std::vector<float>& logits, const LladaOptions& options = {},
                             at::ScalarType dtype = at::kFloat) {
-  return predict(logits, {}, options, dtype);
+  const at::Tensor weight =
+      at::tensor(at::ArrayRef<float>(logits)).view({static_cast<std::int64_t>(logits.size()), 1});
+  const Linear head(Backend::cpu, weight, {});
+  ProductInput one;
+  one.values = at::ones({1, 1});
+  const std::vector<std::int64_t> offsets{0, 1};
+  return prediction_of(vocabulary_head(head, one, plan_rows(offsets), vocabulary_options(options)), 0,
+                       options, dtype);
 }
 
 TEST(Predict, TakesTheLowestOfEqualMaxima) {
@@ -97,7 +107,7 @@ TEST(Predict, NoiseIsThatOfTheOriginal) {
     const double quiet = std::exp(static_cast<double>(logits[best]));
     double sum = 0;
     for (const float l : logits) sum += std::exp(static_cast<double>(l));
-    const Prediction prediction = predict(logits, noise, options, at::kFloat);
+    const Prediction prediction = predict_with_noise(logits, noise, options, at::kFloat);
     EXPECT_EQ(prediction.token, static_cast<std::int32_t>(best));
     EXPECT_NEAR(prediction.confidence, quiet / sum, 1e-12);  // without the noise
   }
@@ -108,7 +118,7 @@ TEST(Predict, NoiseDoesNotOverflowOnLargeLogits) {
   options.temperature = 1;
   std::vector<float> logits{2000, 0, 0};
   const std::vector<double> noise{0.5, 0.5, 0};
-  EXPECT_EQ(predict(logits, noise, options, at::kFloat).token, 0);
+  EXPECT_EQ(predict_with_noise(logits, noise, options, at::kFloat).token, 0);
 }
 
 TEST(Predict, LogitsThatAreNotFiniteAreAnError) {

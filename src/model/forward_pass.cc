@@ -1,0 +1,191 @@
+#include "model/forward_pass.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+
+#include "ops/l2_norm.h"
+#include "ops/projection.h"
+#include "ops/vocabulary_head.h"
+
+namespace sinkscope {
+namespace {
+
+at::Tensor index_of(const std::vector<std::int64_t>& tokens) {
+  return at::tensor(at::ArrayRef<std::int64_t>(tokens), at::TensorOptions(at::kLong));
+}
+
+PassRows all_rows(const TokenBatch& batch) {
+  at::Tensor positions = at::empty({batch.tokens()}, at::TensorOptions(at::kLong));
+  for (std::int64_t b = 0; b < batch.sequences(); ++b)
+    for (std::int64_t i = batch.offsets[b]; i < batch.offsets[b + 1]; ++i)
+      positions.data_ptr<std::int64_t>()[i] = i - batch.offsets[b];
+  return {plan_rows(batch.offsets), positions, nullptr};
+}
+
+PassRows wanted_rows(const ForwardRequest& request, const PassRows& all) {
+  if (!request.wanted) return all;
+  const std::vector<std::int64_t>& wanted = *request.wanted;
+  std::vector<std::int64_t> offsets;
+  for (const std::int64_t offset : request.tokens.offsets)
+    offsets.push_back(std::lower_bound(wanted.begin(), wanted.end(), offset) - wanted.begin());
+  return {plan_rows(offsets), at::index_select(all.positions, 0, index_of(wanted)), &wanted};
+}
+
+std::int64_t longest_sequence(const TokenBatch& batch) {
+  std::int64_t longest = 0;
+  for (std::int64_t b = 0; b < batch.sequences(); ++b)
+    longest = std::max(longest, batch.offsets[b + 1] - batch.offsets[b]);
+  return longest;
+}
+
+bool observes(const ForwardRequest& request) {
+  return request.capture != Capture::none || !request.maps.empty() || request.removed != nullptr;
+}
+
+// Rows of the embedding in the storage dtype, cast to the model's.
+at::Tensor embed(const TransformerWeights& weights, const TokenBatch& batch) {
+  const at::Tensor ids = at::tensor(at::ArrayRef<std::int32_t>(batch.ids), at::TensorOptions(at::kInt));
+  return at::index_select(weights.embedding, 0, ids.to(weights.embedding.device())).to(weights.dtype);
+}
+
+}  // namespace
+
+ForwardPass::ForwardPass(const TransformerWeights& weights, const ForwardRequest& request,
+                         ForwardWorkspace& workspace)
+    : weights_(weights),
+      config_(weights.checkpoint->config()),
+      request_(request),
+      workspace_(*workspace.impl_),
+      arena_(workspace.impl_->arena),
+      all_(all_rows(request.tokens)),
+      wanted_(wanted_rows(request, all_)),
+      rope_(rope_table(longest_sequence(request.tokens), config_.head_dim, config_.rope_theta,
+                       weights.device)) {}
+
+const PassRows& ForwardPass::rows_after(std::int64_t layer) const {
+  return layer + 1 == config_.layers && !request_.hidden_norms ? wanted_ : all_;
+}
+
+ForwardResult ForwardPass::run() {
+  if (weights_.backend == Backend::cpu) {
+    arena_.reserve(plan_pass(weights_, all_.count()));
+    x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
+    wanted_x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
+    x_.copy_(embed(weights_, request_.tokens));
+  } else {
+    x_ = embed(weights_, request_.tokens);
+  }
+  block_mark_ = arena_.mark();
+  workspace_.observation.begin(config_, request_);
+  if (request_.hidden_norms) hidden_norms_.push_back(l2_norm(weights_.backend, x_));
+  for (std::int64_t layer = 0; layer < config_.layers; ++layer) run_block(layer);
+  ForwardResult result;
+  finish(result);
+  result.observation = workspace_.observation.result();
+  return result;
+}
+
+// x += attention_out(attention(rms_norm(x))); x += down(silu(gate(h)) * up(h)), h = rms_norm(x)
+void ForwardPass::run_block(std::int64_t layer) {
+  const PassRows& rows = rows_after(layer);
+  arena_.back_to(block_mark_);
+  attend(layer, rows);
+  arena_.back_to(block_mark_);
+  feed_forward(weights_.blocks[static_cast<std::size_t>(layer)], rows);
+  if (request_.hidden_norms) hidden_norms_.push_back(l2_norm(weights_.backend, x_));
+}
+
+// x becomes those of its rows.
+void ForwardPass::keep_rows(const PassRows& rows) {
+  if (rows.tokens == nullptr) return;
+  const at::Tensor index = index_of(*rows.tokens).to(weights_.device);
+  if (weights_.backend == Backend::cpu) {
+    at::Tensor kept = wanted_x_.narrow(0, 0, rows.count());
+    x_ = at::index_select_out(kept, x_, 0, index);
+  } else {
+    x_ = at::index_select(x_, 0, index);
+  }
+}
+
+// Queries of some rows, keys and values of all; queries and keys rotated. Afterwards x holds the rows that
+// leave the block.
+void ForwardPass::project_heads(const BlockWeights& block, const PassRows& queries,
+                                AttentionBuffers& buffers) {
+  const Rotation key_rotation{&rope_, &all_.positions, config_.head_dim};
+  const Rotation query_rotation{&rope_, &queries.positions, config_.head_dim};
+  prepare_normed(weights_.backend, x_, block.attention_norm, config_.norm_eps, buffers.normed);
+  if (queries.tokens == nullptr) {
+    project({{&block.query, &buffers.query, &query_rotation},
+             {&block.key, &buffers.key, &key_rotation},
+             {&block.value, &buffers.value}},
+            buffers.normed, all_.plan);
+    return;
+  }
+  project({{&block.key, &buffers.key, &key_rotation}, {&block.value, &buffers.value}}, buffers.normed,
+          all_.plan);
+  keep_rows(queries);
+  prepare_normed(weights_.backend, x_, block.attention_norm, config_.norm_eps, buffers.wanted_normed);
+  project({{&block.query, &buffers.query, &query_rotation}}, buffers.wanted_normed, queries.plan);
+}
+
+void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
+  const BlockWeights& block = weights_.blocks[static_cast<std::size_t>(layer)];
+  // Without anybody looking, queries that leave no output need not exist.
+  const PassRows& queries = true || observes(request_) ? all_ : outputs;
+  AttentionBuffers buffers =
+      take_attention_buffers(arena_, weights_, {all_.count(), queries.count(), outputs.count()});
+  project_heads(block, queries, buffers);
+  const auto heads_of = [&](const at::Tensor& t, std::int64_t heads) {
+    return t.view({t.size(0), heads, config_.head_dim});
+  };
+  AttentionRequest request;
+  request.columns = request_.capture != Capture::none;
+  request.statistics = request_.capture == Capture::full;
+  if (request_.removed != nullptr) request.removed = request_.removed + layer * config_.heads * all_.count();
+  request.query_tokens = queries.tokens;
+  request.output_tokens = outputs.tokens;
+  for (const LayerHead& map : request_.maps)
+    if (map.layer == layer) request.map_heads.push_back(map.head);
+  AttentionObservation seen = workspace_.observation.layer(layer);
+  attention(weights_.backend, heads_of(buffers.query, config_.heads), heads_of(buffers.key, config_.kv_heads),
+            heads_of(buffers.value, config_.kv_heads), {request_.tokens.offsets, request_.tokens.query_class},
+            request, buffers.output, seen);
+  workspace_.observation.end_layer(layer, seen);
+  if (request_.capture == Capture::full)
+    workspace_.observation.set_value_norm(
+        layer, l2_norm(weights_.backend, heads_of(buffers.value, config_.kv_heads)));
+  if (x_.size(0) != outputs.count()) keep_rows(outputs);
+  prepare_input(weights_.backend, buffers.output, buffers.prepared);
+  project_add(block.attention_out, buffers.prepared, outputs.plan, x_);
+}
+
+void ForwardPass::feed_forward(const BlockWeights& block, const PassRows& rows) {
+  MlpBuffers buffers = take_mlp_buffers(arena_, weights_, rows.count());
+  prepare_normed(weights_.backend, x_, block.mlp_norm, config_.norm_eps, buffers.normed);
+  project_gated(block.gate, block.up, buffers.normed, rows.plan, buffers.gated);
+  prepare_input(weights_.backend, buffers.gated, buffers.prepared);
+  project_add(block.down, buffers.prepared, rows.plan, x_);
+}
+
+void ForwardPass::finish(ForwardResult& result) {
+  if (request_.hidden_norms) {
+    result.hidden_norm = at::stack(hidden_norms_);
+    keep_rows(wanted_);
+  }
+  result.hidden = x_;
+  if (request_.head == Head::none) return;
+  arena_.back_to(block_mark_);
+  ProductInput normed = take_input(arena_, weights_.head, x_.size(0));
+  prepare_normed(weights_.backend, x_, weights_.final_norm, config_.norm_eps, normed);
+  if (request_.head == Head::vocabulary)
+    result.vocabulary = vocabulary_head(weights_.head, normed, wanted_.plan, request_.vocabulary);
+  else
+    result.logits = vocabulary_logits(weights_.head, normed, wanted_.plan);
+}
+
+}  // namespace sinkscope

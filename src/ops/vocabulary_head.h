@@ -1,0 +1,18 @@
+// The output matrix and what a sampler wants to know of its logits, without keeping them.
+#pragma once
+
+#include <sinkscope/vocabulary.h>
+
+#include "ops/linear.h"
+
+namespace sinkscope {
+
+/// x [N, in] times the head's [V, in], cast to the dtype, slice by slice: only a slice of the logits exists
+/// at a time. Partial sums are joined in the order of the ids.
+VocabularyRows vocabulary_head(const Linear& head, const ProductInput& x, const RowPlan& rows,
+                               const VocabularyOptions& options);
+
+/// The whole logits [N, V] in the head's dtype.
+at::Tensor vocabulary_logits(const Linear& head, const ProductInput& x, const RowPlan& rows);
+
+}  // namespace sinkscope
