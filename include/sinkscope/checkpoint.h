@@ -30,8 +30,6 @@ class Checkpoint {
   const TensorView* find(std::string_view name) const;
   /// Throws Error naming the checkpoint and the tensor when it is not there.
   const TensorView& tensor(std::string_view name) const;
-  /// release_pages of this tensor's bytes: call it after copying a matrix, so that one copy stays in memory.
-  void release(std::string_view name) const;
 
   const std::filesystem::path& directory() const { return directory_; }
   /// directory()/config.json.

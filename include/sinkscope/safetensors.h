@@ -63,4 +63,7 @@ class SafetensorsFile {
 /// dropped.
 void release_pages(std::span<const std::byte> bytes);
 
+/// Tells the system that these bytes of a mapped file will be read soon, from the front: it reads ahead.
+void prefetch_pages(std::span<const std::byte> bytes);
+
 }  // namespace sinkscope

@@ -135,8 +135,6 @@ const TensorView& Checkpoint::tensor(std::string_view name) const {
   throw Error("{} has no tensor {}", directory_.string(), in_quotes(name));
 }
 
-void Checkpoint::release(std::string_view name) const { release_pages(tensor(name).bytes); }
-
 fs::path Checkpoint::config_file() const { return directory_ / "config.json"; }
 
 std::vector<fs::path> Checkpoint::weight_files() const {

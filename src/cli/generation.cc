@@ -151,6 +151,14 @@ void generate_batch(const Transformer& model, const std::optional<Tokenizer>& to
   }
 }
 
+// Samples of like length run together: all rows of a batch then end at about the same time, and products of
+// the same shape follow each other. The longest come first, so that what does not fit fails at once.
+void schedule_by_length(std::vector<std::int64_t>& indices, const std::vector<PreparedPrompt>& prompts) {
+  std::stable_sort(indices.begin(), indices.end(), [&](std::int64_t a, std::int64_t b) {
+    return prompts[static_cast<std::size_t>(a)].ids.size() > prompts[static_cast<std::size_t>(b)].ids.size();
+  });
+}
+
 }  // namespace
 
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
@@ -159,6 +167,7 @@ void generate_samples(const Transformer& model, const std::optional<Tokenizer>& 
   std::vector<std::int64_t> pending;
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(prompts.size()); ++index)
     if (!run.finished().contains(index)) pending.push_back(index);
+  if (options.batch > 1) schedule_by_length(pending, prompts);
   RunProgress progress(pending.size(), options);
   for (std::size_t first = 0; first < pending.size(); first += static_cast<std::size_t>(options.batch)) {
     const std::size_t count = std::min(static_cast<std::size_t>(options.batch), pending.size() - first);

@@ -15,6 +15,8 @@ void declare_model_options(OptionTable& table, ModelOptions& options) {
   table.option("device", options.device, "cpu, cuda or cuda:N");
   table.option("dtype", options.dtype, "f32, bf16 or f16 (f16 on a GPU only) [the checkpoint's]")
       ->type_name("f32|bf16|f16");
+  table.choice("weights", options.weights, {"native", "int8"},
+               "native: in --dtype; int8: 8-bit integers, half the memory of bf16, CPU only");
   table.option("threads", options.threads, "CPU threads; results do not depend on it [physical cores]")
       ->type_name("N");
   table.flag("quiet", options.quiet, "no progress on stderr");
@@ -62,6 +64,10 @@ Placement place(const ModelOptions& options) {
   result.device = parse_device(options.device);
   if (options.dtype == "f16" && result.device.is_cpu())
     throw UsageError("--dtype f16 does not run on the CPU; use --dtype f32 or --dtype bf16");
+  result.weights = options.weights == "int8" ? WeightFormat::int8 : WeightFormat::native;
+  if (result.weights == WeightFormat::int8 && !result.device.is_cpu())
+    throw UsageError("--weights int8 runs on the CPU only; use --weights native with --device {}",
+                     options.device);
   return result;
 }
 
@@ -71,6 +77,7 @@ Transformer load_model(std::shared_ptr<const Checkpoint> checkpoint, const Place
   TransformerOptions options;
   options.dtype = dtype;
   options.device = placement.device;
+  options.weights = placement.weights;
   options.progress = [&](double share) { progress.show(share, ""); };
   Transformer model(std::move(checkpoint), options);
   progress.finish();

@@ -14,6 +14,7 @@ namespace sinkscope {
 struct ModelOptions {
   std::string device = "cpu";
   std::string dtype;  // empty: the checkpoint's
+  std::string weights = "native";
   std::optional<int> threads;
   bool quiet = false;
 };
@@ -39,6 +40,7 @@ ComputeDtype choose_dtype(const ModelOptions& options, const ModelConfig& config
 struct Placement {
   at::Device device = at::kCPU;
   int threads = 1;
+  WeightFormat weights = WeightFormat::native;
 };
 Placement place(const ModelOptions& options);
 

@@ -61,6 +61,7 @@ ForwardPass::ForwardPass(const TransformerWeights& weights, const ForwardRequest
       config_(weights.checkpoint->config()),
       request_(request),
       workspace_(*workspace.impl_),
+      shape_(pass_shape(config_, weights.dtype, weights.format, weights.backend)),
       arena_(workspace.impl_->arena),
       all_(all_rows(request.tokens)),
       wanted_(wanted_rows(request, all_)),
@@ -73,7 +74,7 @@ const PassRows& ForwardPass::rows_after(std::int64_t layer) const {
 
 ForwardResult ForwardPass::run() {
   if (weights_.backend == Backend::cpu) {
-    arena_.reserve(plan_pass(weights_, all_.count()));
+    arena_.reserve(plan_pass(shape_, all_.count()));
     x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
     wanted_x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
     x_.copy_(embed(weights_, request_.tokens));
@@ -138,7 +139,7 @@ void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
   // Without anybody looking, queries that leave no output need not exist.
   const PassRows& queries = true || observes(request_) ? all_ : outputs;
   AttentionBuffers buffers =
-      take_attention_buffers(arena_, weights_, {all_.count(), queries.count(), outputs.count()});
+      take_attention_buffers(arena_, shape_, {all_.count(), queries.count(), outputs.count()});
   project_heads(block, queries, buffers);
   const auto heads_of = [&](const at::Tensor& t, std::int64_t heads) {
     return t.view({t.size(0), heads, config_.head_dim});
@@ -165,7 +166,7 @@ void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
 }
 
 void ForwardPass::feed_forward(const BlockWeights& block, const PassRows& rows) {
-  MlpBuffers buffers = take_mlp_buffers(arena_, weights_, rows.count());
+  MlpBuffers buffers = take_mlp_buffers(arena_, shape_, rows.count());
   prepare_normed(weights_.backend, x_, block.mlp_norm, config_.norm_eps, buffers.normed);
   project_gated(block.gate, block.up, buffers.normed, rows.plan, buffers.gated);
   prepare_input(weights_.backend, buffers.gated, buffers.prepared);
@@ -180,7 +181,7 @@ void ForwardPass::finish(ForwardResult& result) {
   result.hidden = x_;
   if (request_.head == Head::none) return;
   arena_.back_to(block_mark_);
-  ProductInput normed = take_input(arena_, weights_.head, x_.size(0));
+  ProductInput normed = take_input(arena_, shape_, x_.size(0), config_.width);
   prepare_normed(weights_.backend, x_, weights_.final_norm, config_.norm_eps, normed);
   if (request_.head == Head::vocabulary)
     result.vocabulary = vocabulary_head(weights_.head, normed, wanted_.plan, request_.vocabulary);

@@ -42,6 +42,7 @@ class ForwardPass {
   const ModelConfig& config_;
   const ForwardRequest& request_;
   ForwardWorkspace::Impl& workspace_;
+  PassShape shape_;
   Arena& arena_;
   PassRows all_;
   PassRows wanted_;

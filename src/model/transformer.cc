@@ -38,10 +38,11 @@ ForwardResult Transformer::forward(const ForwardRequest& request) const {
 }
 
 at::Tensor Transformer::logits_of(const at::Tensor& hidden) const {
+  const PassShape shape = pass_shape(config(), weights_->dtype, weights_->format, weights_->backend);
   Arena arena;
-  arena.reserve(plan_pass(*weights_, hidden.size(0)));
+  arena.reserve(plan_pass(shape, hidden.size(0)));
   const std::vector<std::int64_t> offsets{0, hidden.size(0)};
-  ProductInput normed = take_input(arena, weights_->head, hidden.size(0));
+  ProductInput normed = take_input(arena, shape, hidden.size(0), shape.width);
   prepare_normed(weights_->backend, hidden, weights_->final_norm, config().norm_eps, normed);
   return vocabulary_logits(weights_->head, normed, plan_rows(offsets));
 }

@@ -36,8 +36,7 @@ at::Tensor mapped_tensor(const Checkpoint& checkpoint, const std::string& name) 
   return copy;
 }
 
-// Loads tensors one after the other, lets the file's pages go once they are copied, and counts the bytes for
-// the progress display.
+// Loads tensors one after the other and counts the bytes for the progress display.
 class Loader {
  public:
   Loader(const Checkpoint& checkpoint, const TransformerOptions& options, Backend backend)
@@ -45,13 +44,20 @@ class Loader {
     for (const auto& [name, view] : checkpoint.tensors()) total_bytes_ += view.bytes.size();
   }
 
-  /// granule: see LinearOptions.
+  /// granule: see LinearOptions. The file's pages go as soon as they are copied.
   Linear linear(const std::string& name, std::int64_t granule = 1) {
-    const LinearOptions options{options_.dtype, options_.device, options_.weights == WeightFormat::int8,
-                                granule};
+    const std::span<const std::byte> bytes = checkpoint_.tensor(name).bytes;
+    prefetch_pages(bytes);
+    const at::Tensor stored = mapped_tensor(checkpoint_, name);
+    const auto row_bytes = static_cast<std::size_t>(stored.size(1)) * stored.element_size();
+    LinearOptions options{options_.dtype, options_.device, options_.weights == WeightFormat::int8, granule};
+    options.copied = [&](std::int64_t begin, std::int64_t rows) {
+      release_pages(bytes.subspan(static_cast<std::size_t>(begin) * row_bytes,
+                                  static_cast<std::size_t>(rows) * row_bytes));
+    };
     try {
-      Linear result(backend_, mapped_tensor(checkpoint_, name), options);
-      finish(name, result.owns_weight());
+      Linear result(backend_, stored, options);
+      finish(name);
       return result;
     } catch (const Error& error) {
       throw Error("{}: tensor {}: {}", checkpoint_.directory().string(), name, error.what());
@@ -59,18 +65,17 @@ class Loader {
   }
   at::Tensor vector(const std::string& name) {
     at::Tensor result = mapped_tensor(checkpoint_, name).to(options_.device, options_.dtype);
-    finish(name, false);
+    finish(name);
     return result;
   }
   at::Tensor embedding(const std::string& name) {
     at::Tensor stored = mapped_tensor(checkpoint_, name);
-    finish(name, false);
+    finish(name);
     return backend_ == Backend::cpu ? stored : stored.to(options_.device, options_.dtype);
   }
 
  private:
-  void finish(const std::string& name, bool copied) {
-    if (copied) checkpoint_.release(name);
+  void finish(const std::string& name) {
     loaded_bytes_ += checkpoint_.tensor(name).bytes.size();
     if (options_.progress)
       options_.progress(static_cast<double>(loaded_bytes_) / static_cast<double>(total_bytes_));

@@ -1,30 +1,41 @@
 #include "model/workspace.h"
 
+#include "ops/linear.h"
+
 namespace sinkscope {
 namespace {
 
-// Without bytes where the input is the tensor itself.
-ProductInput take_prepared(Arena& arena, const Linear& linear, std::int64_t rows) {
-  if (linear.input_form() == InputForm::storage) return {};
-  return take_input(arena, linear, rows);
+ProductInput take_prepared(Arena& arena, const PassShape& shape, std::int64_t rows, std::int64_t width) {
+  if (shape.form == InputForm::storage) return {};
+  return take_input(arena, shape, rows, width);
 }
 
-at::Tensor take_result(Arena& arena, const TransformerWeights& weights, std::int64_t rows,
-                       std::int64_t width) {
-  if (weights.backend == Backend::aten) return {};
-  return arena.take({rows, width}, weights.dtype);
+at::Tensor take_result(Arena& arena, const PassShape& shape, std::int64_t rows, std::int64_t width) {
+  if (shape.backend == Backend::aten) return {};
+  return arena.take({rows, width}, shape.dtype);
 }
 
 }  // namespace
 
-ProductInput take_input(Arena& arena, const Linear& linear, std::int64_t rows) {
+PassShape pass_shape(const ModelConfig& config, at::ScalarType dtype, WeightFormat format, Backend backend) {
+  PassShape shape;
+  shape.backend = backend;
+  shape.dtype = dtype;
+  if (backend == Backend::cpu) shape.form = input_form(dtype, format == WeightFormat::int8);
+  shape.width = config.width;
+  shape.query_width = config.heads * config.head_dim;
+  shape.key_width = config.kv_heads * config.head_dim;
+  shape.mlp_width = config.mlp_width;
+  return shape;
+}
+
+ProductInput take_input(Arena& arena, const PassShape& shape, std::int64_t rows, std::int64_t width) {
   ProductInput input;
-  input.form = linear.input_form();
-  if (linear.backend() == Backend::aten) return input;
-  const std::int64_t width = linear.in_features();
+  input.form = shape.form;
+  if (shape.backend == Backend::aten) return input;
   switch (input.form) {
     case InputForm::storage:
-      input.values = arena.take({rows, width}, linear.dtype());
+      input.values = arena.take({rows, width}, shape.dtype);
       break;
     case InputForm::widened:
       input.values = arena.take({rows, width}, at::kFloat);
@@ -38,40 +49,38 @@ ProductInput take_input(Arena& arena, const Linear& linear, std::int64_t rows) {
   return input;
 }
 
-AttentionBuffers take_attention_buffers(Arena& arena, const TransformerWeights& weights,
-                                        const BlockRows& rows) {
-  const BlockWeights& block = weights.blocks.front();
+AttentionBuffers take_attention_buffers(Arena& arena, const PassShape& shape, const BlockRows& rows) {
   AttentionBuffers buffers;
-  buffers.normed = take_input(arena, block.key, rows.tokens);
-  if (rows.queries < rows.tokens) buffers.wanted_normed = take_input(arena, block.query, rows.queries);
-  buffers.query = take_result(arena, weights, rows.queries, block.query.out_features());
-  buffers.key = take_result(arena, weights, rows.tokens, block.key.out_features());
-  buffers.value = take_result(arena, weights, rows.tokens, block.value.out_features());
-  buffers.output = take_result(arena, weights, rows.wanted, block.query.out_features());
-  buffers.prepared = take_prepared(arena, block.attention_out, rows.wanted);
+  buffers.normed = take_input(arena, shape, rows.tokens, shape.width);
+  if (rows.queries < rows.tokens) buffers.wanted_normed = take_input(arena, shape, rows.queries, shape.width);
+  buffers.query = take_result(arena, shape, rows.queries, shape.query_width);
+  buffers.key = take_result(arena, shape, rows.tokens, shape.key_width);
+  buffers.value = take_result(arena, shape, rows.tokens, shape.key_width);
+  buffers.output = take_result(arena, shape, rows.wanted, shape.query_width);
+  buffers.prepared = take_prepared(arena, shape, rows.wanted, shape.query_width);
   return buffers;
 }
 
-MlpBuffers take_mlp_buffers(Arena& arena, const TransformerWeights& weights, std::int64_t rows) {
-  const BlockWeights& block = weights.blocks.front();
+MlpBuffers take_mlp_buffers(Arena& arena, const PassShape& shape, std::int64_t rows) {
   MlpBuffers buffers;
-  buffers.normed = take_input(arena, block.gate, rows);
-  buffers.gated = take_result(arena, weights, rows, block.gate.out_features());
-  buffers.prepared = take_prepared(arena, block.down, rows);
+  buffers.normed = take_input(arena, shape, rows, shape.width);
+  buffers.gated = take_result(arena, shape, rows, shape.mlp_width);
+  buffers.prepared = take_prepared(arena, shape, rows, shape.mlp_width);
   return buffers;
 }
 
-std::int64_t plan_pass(const TransformerWeights& weights, std::int64_t tokens) {
+std::int64_t plan_pass(const PassShape& shape, std::int64_t tokens) {
   Arena counting;
-  take_result(counting, weights, tokens, weights.embedding.size(1));
-  take_result(counting, weights, tokens, weights.embedding.size(1));  // the rows that leave the last block
+  take_result(counting, shape, tokens, shape.width);
+  take_result(counting, shape, tokens, shape.width);  // the rows that leave the last block
   const std::int64_t mark = counting.mark();
-  take_attention_buffers(counting, weights, {tokens, tokens, tokens});
-  take_input(counting, weights.blocks.front().query, tokens);
+  take_attention_buffers(counting, shape, {tokens, tokens, tokens});
   counting.back_to(mark);
-  take_mlp_buffers(counting, weights, tokens);
+  take_attention_buffers(counting, shape, {tokens, tokens - 1, tokens - 1});
   counting.back_to(mark);
-  take_input(counting, weights.head, tokens);
+  take_mlp_buffers(counting, shape, tokens);
+  counting.back_to(mark);
+  take_input(counting, shape, tokens, shape.width);
   return counting.peak();
 }
 

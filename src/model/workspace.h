@@ -5,26 +5,21 @@
 
 #include "model/arena.h"
 #include "model/observation_storage.h"
-#include "model/weights.h"
 #include "ops/product_input.h"
 
 namespace sinkscope {
 
-/// N tokens, W of them wanted in the end. On the aten backend every tensor is undefined: libtorch's
-/// operations make their own.
-struct AttentionBuffers {
-  ProductInput normed;         // [N, width]
-  at::Tensor query;            // [N or W, heads * head_dim]
-  ProductInput wanted_normed;  // [W, width], where only the wanted queries are computed
-  at::Tensor key, value;       // [N, kv_heads * head_dim]
-  at::Tensor output;           // [N or W, heads * head_dim]
-  ProductInput prepared;       // the same as the output matrix wants it
+/// What the sizes of the buffers follow from.
+struct PassShape {
+  Backend backend = Backend::cpu;
+  at::ScalarType dtype = at::kFloat;
+  InputForm form = InputForm::storage;
+  std::int64_t width = 0;
+  std::int64_t query_width = 0;  // query heads * head_dim
+  std::int64_t key_width = 0;    // key/value heads * head_dim
+  std::int64_t mlp_width = 0;
 };
-struct MlpBuffers {
-  ProductInput normed;    // [rows, width]
-  at::Tensor gated;       // [rows, mlp_width]
-  ProductInput prepared;  // the same as the down matrix wants it
-};
+PassShape pass_shape(const ModelConfig& config, at::ScalarType dtype, WeightFormat format, Backend backend);
 
 /// How many rows a block works on.
 struct BlockRows {
@@ -33,15 +28,29 @@ struct BlockRows {
   std::int64_t wanted = 0;   // rows that leave the block
 };
 
-AttentionBuffers take_attention_buffers(Arena& arena, const TransformerWeights& weights,
-                                        const BlockRows& rows);
-MlpBuffers take_mlp_buffers(Arena& arena, const TransformerWeights& weights, std::int64_t rows);
+/// On the aten backend every tensor is undefined: libtorch's operations make their own. The prepared inputs
+/// have memory only where the product wants another form than what it is given.
+struct AttentionBuffers {
+  ProductInput normed;         // [tokens, width]
+  ProductInput wanted_normed;  // [queries, width], where not all queries are computed
+  at::Tensor query;            // [queries, query_width]
+  at::Tensor key, value;       // [tokens, key_width]
+  at::Tensor output;           // [wanted, query_width]
+  ProductInput prepared;       // the same as the output matrix wants it
+};
+struct MlpBuffers {
+  ProductInput normed;    // [rows, width]
+  at::Tensor gated;       // [rows, mlp_width]
+  ProductInput prepared;  // the same as the down matrix wants it
+};
 
-/// An input of N rows for this matrix.
-ProductInput take_input(Arena& arena, const Linear& linear, std::int64_t rows);
+AttentionBuffers take_attention_buffers(Arena& arena, const PassShape& shape, const BlockRows& rows);
+MlpBuffers take_mlp_buffers(Arena& arena, const PassShape& shape, std::int64_t rows);
+/// An input of products: [rows, width].
+ProductInput take_input(Arena& arena, const PassShape& shape, std::int64_t rows, std::int64_t width);
 
 /// The bytes a pass over N tokens takes from its arena, whatever is wanted of it.
-std::int64_t plan_pass(const TransformerWeights& weights, std::int64_t tokens);
+std::int64_t plan_pass(const PassShape& shape, std::int64_t tokens);
 
 struct ForwardWorkspace::Impl {
   Arena arena;

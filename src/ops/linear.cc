@@ -23,33 +23,29 @@ constexpr std::int64_t longest_int8_sum = 66000;  // 255 * 127 of them stay belo
 
 }  // namespace
 
+InputForm input_form(at::ScalarType dtype, bool int8) {
+  if (int8) return InputForm::quantised;
+  return dtype == at::kBFloat16 && !has_bfloat16_products() ? InputForm::widened : InputForm::storage;
+}
+
 Linear::Linear(Backend backend, const at::Tensor& weight, const LinearOptions& options)
     : backend_(backend), dtype_(options.dtype), in_(weight.size(1)), out_(weight.size(0)) {
   if (backend == Backend::aten) {
     weight_ = weight.to(options.device, options.dtype).contiguous();
-    owns_weight_ = weight_.data_ptr() != weight.data_ptr();
+    if (options.copied && weight_.data_ptr() != weight.data_ptr()) options.copied(0, out_);
     return;
   }
-  if (options.int8) {
-    if (in_ > longest_int8_sum)
-      throw Error("a sum of {} products of 8-bit integers may not fit 32 bits: at most {} do", in_,
-                  longest_int8_sum);
-    kind_ = Kind::int8;
-  } else if (dtype_ == at::kBFloat16 && !has_bfloat16_products()) {
-    kind_ = Kind::widened;
-  }
+  if (options.int8 && in_ > longest_int8_sum)
+    throw Error("a sum of {} products of 8-bit integers may not fit 32 bits: at most {} do", in_,
+                longest_int8_sum);
+  form_ = sinkscope::input_form(dtype_, options.int8);
   cut(options.granule);
-  pack(weight.contiguous());
-}
-
-InputForm Linear::input_form() const {
-  if (kind_ == Kind::int8) return InputForm::quantised;
-  return kind_ == Kind::widened ? InputForm::widened : InputForm::storage;
+  pack(weight.contiguous(), options);
 }
 
 ProductType Linear::product_type() const {
-  if (kind_ == Kind::int8) return ProductType::int8;
-  return dtype_ == at::kBFloat16 && kind_ == Kind::storage ? ProductType::bf16 : ProductType::f32;
+  if (form_ == InputForm::quantised) return ProductType::int8;
+  return dtype_ == at::kBFloat16 && form_ == InputForm::storage ? ProductType::bf16 : ProductType::f32;
 }
 
 void Linear::cut(std::int64_t granule) {
@@ -59,10 +55,10 @@ void Linear::cut(std::int64_t granule) {
 }
 
 // Converts slice by slice, so that no second copy of the whole matrix ever exists.
-void Linear::pack(const at::Tensor& weight) {
-  const at::ScalarType stored = kind_ == Kind::int8 ? at::kChar : dtype_;
+void Linear::pack(const at::Tensor& weight, const LinearOptions& options) {
+  const at::ScalarType stored = form_ == InputForm::quantised ? at::kChar : dtype_;
   const bool keeps_rows =
-      kind_ == Kind::widened || std::any_of(slices_.begin(), slices_.end(), [&](const Slice& slice) {
+      form_ == InputForm::widened || std::any_of(slices_.begin(), slices_.end(), [&](const Slice& slice) {
         return weight_layout(product_type(), slice.width, in_).in_place;
       });
   const bool as_it_lies = keeps_rows && weight.scalar_type() == stored;
@@ -70,22 +66,23 @@ void Linear::pack(const at::Tensor& weight) {
     weight_ = weight;
   else if (keeps_rows)
     weight_ = at::empty({out_, in_}, at::TensorOptions(stored));
-  owns_weight_ = !as_it_lies;
-  if (kind_ == Kind::int8) {
+  if (form_ == InputForm::quantised) {
     weight_scale_.resize(static_cast<std::size_t>(out_));
     weight_sum_.resize(static_cast<std::size_t>(out_));
   }
   parallel_for(slice_count(), [&](std::int64_t i) {
-    if (kind_ == Kind::int8)
+    if (form_ == InputForm::quantised)
       quantise_slice(slices_[i], weight);
     else
       pack_slice(slices_[i], weight);
+    if (options.copied && !as_it_lies) options.copied(slices_[i].begin, slices_[i].width);
   });
 }
 
 void Linear::pack_slice(Slice& slice, const at::Tensor& weight) {
   const at::Tensor rows = weight.narrow(0, slice.begin, slice.width);
-  const bool in_place = kind_ == Kind::widened || weight_layout(product_type(), slice.width, in_).in_place;
+  const bool in_place =
+      form_ == InputForm::widened || weight_layout(product_type(), slice.width, in_).in_place;
   if (!in_place) {
     slice.packed = pack_weight(rows.to(dtype_).data_ptr(), product_type(), slice.width, in_);
   } else if (weight_.data_ptr() != weight.data_ptr()) {
@@ -126,7 +123,7 @@ const void* Linear::slice_weight(std::int64_t slice_index, SliceScratch& scratch
   if (slice.packed) return slice.packed.get_data_handle();
   const auto* rows =
       static_cast<const std::byte*>(weight_.data_ptr()) + slice.begin * in_ * weight_.element_size();
-  if (kind_ != Kind::widened) return rows;
+  if (form_ != InputForm::widened) return rows;
   auto* wide = scratch.weight.get<float>(static_cast<std::size_t>(slice.width * in_));
   cpu_kernels().bf16.widen(static_cast<const Bfloat16*>(static_cast<const void*>(rows)), wide,
                            slice.width * in_);
@@ -139,12 +136,12 @@ void Linear::multiply(std::int64_t slice_index, const void* slice_weight, const 
   const auto* x = static_cast<const std::byte*>(input.values.data_ptr()) +
                   piece.begin * in_ * input.values.element_size();
   const CpuKernels& kernels = cpu_kernels();
-  if (kind_ == Kind::storage) {
+  if (form_ == InputForm::storage) {
     sinkscope::multiply({product_type(), piece.rows, slice.width, in_, stride}, x, slice_weight, result);
     return;
   }
   const ProductShape shape{product_type(), piece.rows, slice.width, in_, slice.width};
-  if (kind_ == Kind::widened) {
+  if (form_ == InputForm::widened) {
     auto* sums = scratch.sums.get<float>(static_cast<std::size_t>(piece.rows * slice.width));
     sinkscope::multiply(shape, x, slice_weight, sums);
     for (std::int64_t row = 0; row < piece.rows; ++row)

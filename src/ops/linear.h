@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <dnnl.hpp>
+#include <functional>
 #include <vector>
 
 #include "ops/aligned_buffer.h"
@@ -19,7 +20,13 @@ struct LinearOptions {
   bool int8 = false;
   /// Slices hold whole multiples of this many columns: a head's width, where something is done per head.
   std::int64_t granule = 1;
+  /// Called from any thread when rows [begin, begin + count) of the weight given have been copied and are not
+  /// read again.
+  std::function<void(std::int64_t begin, std::int64_t count)> copied = {};
 };
+
+/// The form in which inputs of this type reach the products of weights kept like this on the CPU.
+InputForm input_form(at::ScalarType dtype, bool int8);
 
 /// What a thread needs to multiply one slice.
 struct SliceScratch {
@@ -48,10 +55,8 @@ class Linear {
   std::int64_t out_features() const { return out_; }
   at::ScalarType dtype() const { return dtype_; }
   Backend backend() const { return backend_; }
-  /// Whether the weight given was copied, so that its own memory may be let go.
-  bool owns_weight() const { return owns_weight_; }
   /// The form that inputs must have; storage on the aten backend.
-  InputForm input_form() const;
+  InputForm input_form() const { return form_; }
 
   /// aten backend: [out, in].
   const at::Tensor& weight() const { return weight_; }
@@ -68,24 +73,22 @@ class Linear {
                 void* result, std::int64_t stride, SliceScratch& scratch) const;
 
  private:
-  enum class Kind { storage, widened, int8 };
   struct Slice {
     std::int64_t begin = 0;
     std::int64_t width = 0;
     dnnl::memory packed;  // in the layout of its product; empty when rows of weight_ are used
   };
   void cut(std::int64_t granule);
-  void pack(const at::Tensor& weight);
+  void pack(const at::Tensor& weight, const LinearOptions& options);
   void pack_slice(Slice& slice, const at::Tensor& weight);
   void quantise_slice(Slice& slice, const at::Tensor& weight);
   ProductType product_type() const;
 
   Backend backend_ = Backend::cpu;
   at::ScalarType dtype_ = at::kFloat;
-  Kind kind_ = Kind::storage;
+  InputForm form_ = InputForm::storage;  // which also tells how the weight is kept
   std::int64_t in_ = 0;
   std::int64_t out_ = 0;
-  bool owns_weight_ = false;
   at::Tensor weight_;  // used where it lies or as converted: in place, widened at use, or on the aten backend
   std::vector<Slice> slices_;
   std::vector<float> weight_scale_;       // [out], int8

@@ -43,6 +43,8 @@ TEST(SafetensorsFileTest, ReleasedPagesReadTheSameAgain) {
   release_pages(bytes);
   EXPECT_EQ(text(), content);
   release_pages({});
+  prefetch_pages(bytes);
+  prefetch_pages({});
 }
 
 TEST(SafetensorsFileTest, ShapesOfManyAxesAreCutInMessages) {
