@@ -11,7 +11,7 @@ using testing::run_program;
 TEST(Program, HelpListsTheCommandsAndTheirOptions) {
   const auto help = run_program({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"run", "forward", "tokenize", "inspect"}) {
+  for (const char* command : {"run", "forward", "tokenize", "inspect", "make-checkpoint"}) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const auto own = run_program({command, "--help"});
     EXPECT_EQ(own.status, 0);
@@ -40,7 +40,7 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto result = run_program({"plot", "x"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
-  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect"));
+  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect, make-checkpoint"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {
