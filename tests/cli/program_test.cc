@@ -11,11 +11,16 @@ using testing::run_program;
 TEST(Program, HelpListsTheCommandsAndTheirOptions) {
   const auto help = run_program({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"run", "forward", "tokenize", "inspect", "make-checkpoint"}) {
+  const std::vector<std::pair<std::string, std::string>> commands{{"run", "MODEL"},
+                                                                  {"forward", "MODEL"},
+                                                                  {"tokenize", "MODEL"},
+                                                                  {"inspect", "MODEL"},
+                                                                  {"make-checkpoint", "--like"}};
+  for (const auto& [command, names] : commands) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const auto own = run_program({command, "--help"});
     EXPECT_EQ(own.status, 0);
-    EXPECT_THAT(own.out, HasSubstr("MODEL"));
+    EXPECT_THAT(own.out, HasSubstr(names));
   }
 }
 
