@@ -103,26 +103,27 @@ void read_vocabulary(const ConfigSource& source, const TensorMap& tensors, const
                 olmo_head, config.head_rows, config.embedding_rows, olmo_embedding);
 }
 
-std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config) {
+}  // namespace
+
+std::vector<ExpectedTensor> olmo_tensors(const ModelConfig& config) {
   const std::int64_t kv_width = config.kv_heads * config.head_dim;
-  std::vector<ExpectedTensor> expected = {{olmo_embedding, {config.embedding_rows, config.width}},
-                                          {"model.transformer.ln_f.weight", {config.width}}};
+  std::vector<ExpectedTensor> tensors = {{olmo_embedding, {config.embedding_rows, config.width}}};
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string block = fmt::format("model.transformer.blocks.{}.", layer);
-    expected.push_back({block + "attn_norm.weight", {config.width}});
-    expected.push_back({block + "q_proj.weight", {config.width, config.width}});
-    expected.push_back({block + "k_proj.weight", {kv_width, config.width}});
-    expected.push_back({block + "v_proj.weight", {kv_width, config.width}});
-    expected.push_back({block + "attn_out.weight", {config.width, config.width}});
-    expected.push_back({block + "ff_norm.weight", {config.width}});
-    expected.push_back({block + "ff_proj.weight", {config.mlp_width, config.width}});
-    expected.push_back({block + "up_proj.weight", {config.mlp_width, config.width}});
-    expected.push_back({block + "ff_out.weight", {config.width, config.mlp_width}});
+    tensors.push_back({block + "attn_norm.weight", {config.width}});
+    tensors.push_back({block + "q_proj.weight", {config.width, config.width}});
+    tensors.push_back({block + "k_proj.weight", {kv_width, config.width}});
+    tensors.push_back({block + "v_proj.weight", {kv_width, config.width}});
+    tensors.push_back({block + "attn_out.weight", {config.width, config.width}});
+    tensors.push_back({block + "ff_norm.weight", {config.width}});
+    tensors.push_back({block + "ff_proj.weight", {config.mlp_width, config.width}});
+    tensors.push_back({block + "up_proj.weight", {config.mlp_width, config.width}});
+    tensors.push_back({block + "ff_out.weight", {config.width, config.mlp_width}});
   }
-  return expected;
+  tensors.push_back({"model.transformer.ln_f.weight", {config.width}});
+  if (!config.tied_head) tensors.push_back({olmo_head, {config.head_rows, config.width}});
+  return tensors;
 }
-
-}  // namespace
 
 void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
                       ModelConfig& config) {
@@ -130,12 +131,10 @@ void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, cons
   read_sizes(source, config);
   read_vocabulary(source, tensors, checkpoint, config);
 
-  std::vector<ExpectedTensor> expected = expected_tensors(config);
+  std::vector<ExpectedTensor> expected = olmo_tensors(config);
   // A tied model's ignored head is known by name but of no consequence, so its own shape is taken for right.
-  if (const auto head = tensors.find(olmo_head); head != tensors.end())
-    expected.push_back({olmo_head, config.tied_head
-                                       ? head->second.shape
-                                       : std::vector<std::int64_t>{config.head_rows, config.width}});
+  if (const auto head = tensors.find(olmo_head); config.tied_head && head != tensors.end())
+    expected.push_back({olmo_head, head->second.shape});
   check_tensors(expected, tensors, checkpoint);
   config.weights_dtype = dominating_dtype(expected, tensors);
 }

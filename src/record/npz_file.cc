@@ -9,8 +9,8 @@
 #include <limits>
 #include <map>
 
+#include "base/half.h"
 #include "base/mapped_file.h"
-#include "record/half.h"
 #include "record/npy_header.h"
 #include "record/zip_reading.h"
 

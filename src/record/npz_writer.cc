@@ -13,9 +13,9 @@
 #include <fstream>
 #include <map>
 
-#include "record/half.h"
+#include "base/half.h"
+#include "base/output_file.h"
 #include "record/npy_header.h"
-#include "record/output_file.h"
 #include "record/zip_writing.h"
 
 namespace sinkscope {

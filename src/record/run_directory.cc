@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/files.h"
-#include "record/output_file.h"
+#include "base/output_file.h"
 #include "record/run_files.h"
 #include "record/run_json.h"
 

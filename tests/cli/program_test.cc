@@ -11,11 +11,16 @@ using testing::run_program;
 TEST(Program, HelpListsTheCommandsAndTheirOptions) {
   const auto help = run_program({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"run", "forward", "tokenize", "inspect"}) {
+  const std::vector<std::pair<std::string, std::string>> commands{{"run", "MODEL"},
+                                                                  {"forward", "MODEL"},
+                                                                  {"tokenize", "MODEL"},
+                                                                  {"inspect", "MODEL"},
+                                                                  {"make-checkpoint", "--like"}};
+  for (const auto& [command, names] : commands) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const auto own = run_program({command, "--help"});
     EXPECT_EQ(own.status, 0);
-    EXPECT_THAT(own.out, HasSubstr("MODEL"));
+    EXPECT_THAT(own.out, HasSubstr(names));
   }
 }
 
@@ -40,7 +45,7 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto result = run_program({"plot", "x"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
-  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect"));
+  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect, make-checkpoint"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {

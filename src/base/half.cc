@@ -1,4 +1,4 @@
-#include "record/half.h"
+#include "base/half.h"
 
 #include <bit>
 

@@ -1,4 +1,4 @@
-#include "record/output_file.h"
+#include "base/output_file.h"
 
 #include <fcntl.h>
 #include <sinkscope/error.h>
