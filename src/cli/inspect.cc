@@ -1,6 +1,7 @@
 // `sinkscope inspect`: what a checkpoint is, without loading it.
 #include <fmt/format.h>
 #include <sinkscope/checkpoint.h>
+#include <sinkscope/error.h>
 #include <sinkscope/tokenizer.h>
 
 #include <cstdio>
@@ -9,17 +10,56 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/option_table.h"
+#include "cli/threads.h"
 
 namespace sinkscope {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+constexpr std::int64_t most_positions = 1 << 24;
+constexpr std::int64_t most_batch = 65536;
+
 struct InspectOptions {
   std::string model;
+  std::int64_t positions = 512;
+  std::int64_t batch = 1;
+  std::string capture = "columns";
+  std::optional<int> threads;
   bool json = false;
 };
+
+MemoryUse memory_use(const InspectOptions& options) {
+  MemoryUse use;
+  use.threads = options.threads.value_or(default_threads());
+  use.positions = options.positions;
+  use.sequences = options.batch;
+  use.capture = options.capture == "none"   ? Capture::none
+                : options.capture == "full" ? Capture::full
+                                            : Capture::columns;
+  return use;
+}
+
+// What `run` would take on the CPU, in bytes, for every way to keep the weights.
+OrderedJson describe_memory(const Checkpoint& checkpoint, const InspectOptions& options) {
+  OrderedJson result{
+      {"positions", options.positions}, {"batch", options.batch}, {"available", available_memory()}};
+  MemoryUse use = memory_use(options);
+  const auto add = [&](const char* name, at::ScalarType dtype, WeightFormat weights) {
+    use.dtype = dtype;
+    use.weights = weights;
+    const MemoryEstimate estimate = estimate_memory(checkpoint, use);
+    result[name] = {{"weights", estimate.weights},
+                    {"working", estimate.total() - estimate.weights},
+                    {"peak", expected_peak(estimate)}};
+  };
+  add("f32", at::kFloat, WeightFormat::native);
+  add("bf16", at::kBFloat16, WeightFormat::native);
+  add("int8", at::kBFloat16, WeightFormat::int8);
+  return result;
+}
 
 struct Sizes {
   std::int64_t parameters = 0;
@@ -43,7 +83,7 @@ OrderedJson special_token(std::optional<std::int64_t> id, const std::optional<To
   return result;
 }
 
-OrderedJson describe(const Checkpoint& checkpoint) {
+OrderedJson describe(const Checkpoint& checkpoint, const InspectOptions& options) {
   const ModelConfig& c = checkpoint.config();
   const Sizes sizes = sizes_of(checkpoint);
   std::optional<Tokenizer> tokenizer;
@@ -71,8 +111,8 @@ OrderedJson describe(const Checkpoint& checkpoint) {
                      {"dtype", dtype_name(c.weights_dtype)},
                      {"parameters", sizes.parameters},
                      {"weight_files", checkpoint.weight_files().size()},
-                     {"stored_bytes", sizes.stored_bytes},
-                     {"weights_bytes", {{"f32", sizes.parameters * 4}, {"bf16", sizes.parameters * 2}}}};
+                     {"stored_bytes", sizes.stored_bytes}};
+  result["memory"] = describe_memory(checkpoint, options);
   result["special_tokens"] = {{"mask", special_token(c.mask_id, tokenizer)},
                               {"eos", special_token(c.eos_id(), tokenizer)},
                               {"pad", special_token(c.pad_id, tokenizer)},
@@ -88,8 +128,14 @@ std::string special_text(const OrderedJson& token) {
                      token.contains("text") ? " " + token["text"].get<std::string>() : "");
 }
 
-std::string mebibytes(const OrderedJson& bytes) {
-  return fmt::format("{:.1f} MiB", bytes.get<double>() / (1 << 20));
+std::string memory_of(const OrderedJson& bytes) { return memory_text(bytes.get<std::int64_t>()); }
+
+void print_memory(const OrderedJson& memory) {
+  fmt::print("{:<16} at {} positions, batch {} ({} are free now):\n", "memory", memory["positions"].dump(),
+             memory["batch"].dump(), memory_of(memory["available"]));
+  for (const char* kind : {"f32", "bf16", "int8"})
+    fmt::print("{:<16} {:<5} peak {} (weights {})\n", "", kind, memory_of(memory[kind]["peak"]),
+               memory_of(memory[kind]["weights"]));
 }
 
 void print_text(const OrderedJson& d) {
@@ -110,11 +156,19 @@ void print_text(const OrderedJson& d) {
   line("positions", fmt::format("{}, RoPE theta {}", number("max_positions"), number("rope_theta")));
   line("parameters",
        fmt::format("{}, {} in {} file(s), {}", number("parameters"), d["dtype"].get<std::string>(),
-                   number("weight_files"), mebibytes(d["stored_bytes"])));
-  line("memory", fmt::format("weights {} in f32, {} in bf16", mebibytes(d["weights_bytes"]["f32"]),
-                             mebibytes(d["weights_bytes"]["bf16"])));
+                   number("weight_files"), memory_of(d["stored_bytes"])));
+  print_memory(d["memory"]);
   for (const auto& [name, token] : d["special_tokens"].items()) line(name + " token", special_text(token));
   if (d.contains("tokenizer_note")) line("note", d["tokenizer_note"].get<std::string>());
+}
+
+void check_estimate_options(const InspectOptions& options) {
+  if (options.positions < 1 || options.positions > most_positions)
+    throw UsageError("--positions is {}; it must be from 1 to {}", options.positions, most_positions);
+  if (options.batch < 1 || options.batch > most_batch)
+    throw UsageError("--batch is {}; it must be from 1 to {}", options.batch, most_batch);
+  if (options.threads && *options.threads < 1)
+    throw UsageError("--threads is {}; it must be at least 1", *options.threads);
 }
 
 }  // namespace
@@ -125,9 +179,15 @@ void add_inspect_command(CLI::App& program) {
       program.add_subcommand("inspect", "What a checkpoint is: family, shapes, memory, special tokens");
   OptionTable table(*command);
   command->add_option("MODEL", options->model, "directory, built-in name or Hugging Face id")->required();
+  table.option("positions", options->positions,
+               "of the memory estimate: prompt and generated tokens together");
+  table.option("batch", options->batch, "of the memory estimate: samples that run together");
+  table.choice("capture", options->capture, {"none", "columns", "full"}, "of the memory estimate");
+  table.option("threads", options->threads, "of the memory estimate [physical cores]")->type_name("N");
   table.flag("json", options->json, "one JSON object");
   command->callback([options] {
-    const OrderedJson description = describe(Checkpoint::open(locate_model(options->model)));
+    check_estimate_options(*options);
+    const OrderedJson description = describe(Checkpoint::open(locate_model(options->model)), *options);
     if (options->json)
       fmt::print("{}\n", json_line(description));
     else

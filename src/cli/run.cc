@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/generation.h"
+#include "cli/memory.h"
 #include "cli/run_options.h"
 
 namespace sinkscope {
@@ -68,43 +68,44 @@ std::vector<PreparedPrompt> prepare_prompts(std::vector<Prompt> prompts, const C
   return prepared;
 }
 
-std::int64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::int64_t kibibytes = 0;
-  std::string unit;
-  while (file >> name >> kibibytes >> unit)
-    if (name == "MemAvailable:") return kibibytes * 1024;
-  return std::numeric_limits<std::int64_t>::max();
+std::int64_t longest_sample(const std::vector<PreparedPrompt>& prompts, const RunOptions& options) {
+  std::size_t longest = 0;
+  for (const PreparedPrompt& prompt : prompts) longest = std::max(longest, prompt.ids.size());
+  return static_cast<std::int64_t>(longest) + options.sampling.gen_len;
 }
 
 void check_against_model(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,
                          const RunOptions& options) {
-  std::size_t longest = 0;
-  for (const PreparedPrompt& prompt : prompts) {
-    longest = std::max(longest, prompt.ids.size());
+  for (const PreparedPrompt& prompt : prompts)
     for (const std::int32_t id : prompt.ids)
       if (id >= config.embedding_rows)
         throw UsageError("prompt {}: token id {} is outside the model's embedding of {} rows",
                          prompt.prompt.id, id, config.embedding_rows);
-  }
   for (const LayerHead& map : options.sampling.maps)
     if (map.layer >= config.layers || map.head >= config.heads)
       throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,
                        map.head, config.layers, config.heads);
-  const std::int64_t positions = static_cast<std::int64_t>(longest) + options.sampling.gen_len;
+  const std::int64_t positions = longest_sample(prompts, options);
   if (positions > config.max_positions)
     note(options.common.quiet, fmt::format("the longest sample has {} positions, the model was made for {}",
                                            positions, config.max_positions));
-  const double map_bytes = 4.0 * static_cast<double>(positions) * static_cast<double>(positions) *
-                           static_cast<double>(options.sampling.maps.size()) *
-                           static_cast<double>(options.batch);
-  if (map_bytes > static_cast<double>(available_memory()))
-    throw UsageError(
-        "--maps: {} maps of {} x {} positions in float32, --batch {}, take {:.1f} GiB at once and {:.1f} GiB "
-        "are free; ask for fewer maps",
-        options.sampling.maps.size(), positions, positions, options.batch, map_bytes / (1 << 30),
-        static_cast<double>(available_memory()) / (1 << 30));
+}
+
+MemoryUse memory_use(const std::vector<PreparedPrompt>& prompts, const RunOptions& options,
+                     const Placement& placement, at::ScalarType dtype) {
+  const LladaOptions& sampling = options.sampling;
+  MemoryUse use;
+  use.dtype = dtype;
+  use.weights = placement.weights;
+  use.threads = placement.threads;
+  use.sequences =
+      std::min(options.batch, static_cast<std::int64_t>(prompts.size())) * (sampling.cfg > 0 ? 2 : 1);
+  use.positions = longest_sample(prompts, options);
+  use.capture = sampling.capture;
+  use.removes_keys = sampling.sinks.top_k > 0;
+  use.maps = static_cast<std::int64_t>(sampling.maps.size());
+  use.keeps_logits = sampling.temperature > 0;
+  return use;
 }
 
 RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, const RunOptions& options,
@@ -192,6 +193,8 @@ void run_command(RunOptions options, const OptionTable& table) {
   const std::vector<PreparedPrompt> prepared =
       prepare_prompts(std::move(prompts), *checkpoint, tokenizer, options);
   check_against_model(prepared, config, options);
+  if (placement.device.is_cpu())
+    check_memory(*checkpoint, memory_use(prepared, options, placement, dtype.type));
   RunDirectory run = open_run(describe_run(*checkpoint, table, options, placement), options, prepared);
   const Transformer model = load_model(checkpoint, placement, dtype.type, options.common.quiet);
   note(options.common.quiet, fmt::format("{} samples into {}; {}, {} threads", prepared.size(),

@@ -137,7 +137,7 @@ void ForwardPass::project_heads(const BlockWeights& block, const PassRows& queri
 void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
   const BlockWeights& block = weights_.blocks[static_cast<std::size_t>(layer)];
   // Without anybody looking, queries that leave no output need not exist.
-  const PassRows& queries = true || observes(request_) ? all_ : outputs;
+  const PassRows& queries = observes(request_) ? all_ : outputs;
   AttentionBuffers buffers =
       take_attention_buffers(arena_, shape_, {all_.count(), queries.count(), outputs.count()});
   project_heads(block, queries, buffers);

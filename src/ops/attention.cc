@@ -1,5 +1,4 @@
 #include "ops/attention.h"
-#include <ATen/ATen.h>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -51,34 +50,6 @@ void finish_statistics(AttentionObservation& observation, const AttentionLayout&
       observation.row_entropy[b][c].div_(queries);  // 0 / 0 = NaN where the class has no query
       observation.row_max[b][c].div_(queries);
     }
-}
-
-void attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-               const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
-               AttentionObservation& seen) {
-  AttentionResult r = attention(backend, q, k, v, layout, request);
-  if (request.output_tokens != nullptr && request.query_tokens == nullptr) {
-    at::Tensor index =
-        at::tensor(at::ArrayRef<std::int64_t>(*request.output_tokens), at::TensorOptions(at::kLong));
-    r.output = at::index_select(r.output, 0, index);
-  }
-  output = r.output;
-  auto put = [](at::Tensor& to, const at::Tensor& from) {
-    if (to.defined()) {
-      if (from.defined())
-        to.copy_(from);
-      else
-        to.zero_();
-    }
-  };
-  put(seen.column_sum, r.observation.column_sum);
-  put(seen.column_used, r.observation.column_used);
-  put(seen.diagonal, r.observation.diagonal);
-  put(seen.diagonal_used, r.observation.diagonal_used);
-  put(seen.row_entropy, r.observation.row_entropy);
-  put(seen.row_max, r.observation.row_max);
-  seen.maps = r.observation.maps;
-  seen.empty_rows = r.observation.empty_rows;
 }
 
 }  // namespace sinkscope

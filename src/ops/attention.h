@@ -26,8 +26,6 @@ struct AttentionRequest {
   bool columns = false;                 // column_sum, column_used, diagonal, diagonal_used
   bool statistics = false;              // row_entropy, row_max
   std::vector<std::int64_t> map_heads;  // full maps of these query heads
-  const std::vector<std::int64_t>* query_tokens = nullptr;
-  const std::vector<std::int64_t>* output_tokens = nullptr;
 };
 
 /// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.
@@ -55,9 +53,6 @@ struct AttentionResult {
 AttentionResult attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const AttentionLayout& layout, const AttentionRequest& request);
 
-void attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-               const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
-               AttentionObservation& seen);
 // The two versions that attention() chooses from.
 AttentionResult attention_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                               const AttentionLayout& layout, const AttentionRequest& request);

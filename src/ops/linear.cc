@@ -14,7 +14,7 @@ namespace {
 
 // Wide slices amortise the packing of x, narrow ones let small matrices use all threads. Whole granules.
 std::int64_t slice_width_for(std::int64_t out_features, std::int64_t granule) {
-  const std::int64_t wanted = out_features >= 2048 ? 256 : 64;
+  const std::int64_t wanted = out_features >= 2048 ? widest_slice : 64;
   return std::min(out_features, std::max(wanted / granule, std::int64_t{1}) * granule);
 }
 

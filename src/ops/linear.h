@@ -25,6 +25,9 @@ struct LinearOptions {
   std::function<void(std::int64_t begin, std::int64_t count)> copied = {};
 };
 
+/// Columns of the widest slice, unless a granule is wider.
+inline constexpr std::int64_t widest_slice = 256;
+
 /// The form in which inputs of this type reach the products of weights kept like this on the CPU.
 InputForm input_form(at::ScalarType dtype, bool int8);
 

@@ -208,6 +208,10 @@ VocabularyRows vocabulary_head(const Linear& head, const ProductInput& x, const 
   return result;
 }
 
+std::int64_t head_parts_bytes(std::int64_t rows) {
+  return most_runs * rows * static_cast<std::int64_t>(sizeof(Part));
+}
+
 at::Tensor vocabulary_logits(const Linear& head, const ProductInput& x, const RowPlan& rows) {
   at::Tensor logits;
   if (head.backend() == Backend::cpu)

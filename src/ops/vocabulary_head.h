@@ -12,6 +12,9 @@ namespace sinkscope {
 VocabularyRows vocabulary_head(const Linear& head, const ProductInput& x, const RowPlan& rows,
                                const VocabularyOptions& options);
 
+/// The most bytes that its partial results take for this many rows.
+std::int64_t head_parts_bytes(std::int64_t rows);
+
 /// The whole logits [N, V] in the head's dtype.
 at::Tensor vocabulary_logits(const Linear& head, const ProductInput& x, const RowPlan& rows);
 
