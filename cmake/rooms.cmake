@@ -19,18 +19,20 @@ function(sinkscope_room name)
   set_property(GLOBAL APPEND PROPERTY SINKSCOPE_OBJECTS $<TARGET_OBJECTS:room_${name}>)
 endfunction()
 
-# sinkscope_kernels(ROOM FILE): FILE is compiled once per instruction set, each into its own namespace; the room picks
-# one when the program runs. The portable copy uses what every processor of the architecture has.
-function(sinkscope_kernels room file)
+# sinkscope_kernels(ROOM FILE...): the FILEs are compiled once per instruction set, each into its own namespace; the
+# room picks one when the program runs. The portable copy uses what every processor of the architecture has.
+function(sinkscope_kernels room)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/${room}/ OUTPUT_VARIABLE files)
   set(levels portable)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    list(APPEND levels avx2 avx512)
+    list(APPEND levels avx2 avx512 avx512_bf16)
     set(flags_avx2 -mavx2 -mfma -mf16c)
     set(flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -mprefer-vector-width=512)
+    set(flags_avx512_bf16 ${flags_avx512} -mavx512bf16)
     target_compile_definitions(room_${room} PRIVATE SINKSCOPE_X86_KERNELS)
   endif()
   foreach(level ${levels})
-    add_library(kernels_${room}_${level} OBJECT ${PROJECT_SOURCE_DIR}/src/${room}/${file})
+    add_library(kernels_${room}_${level} OBJECT ${files})
     target_link_libraries(kernels_${room}_${level} PRIVATE sinkscope_flags)
     target_compile_definitions(kernels_${room}_${level} PRIVATE SINKSCOPE_KERNEL_LEVEL=${level})
     # -O3 in every build type but debug: these loops are written to be vectorised. No flag that lets the compiler

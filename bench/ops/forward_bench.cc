@@ -3,7 +3,6 @@
 #include <benchmark/benchmark.h>
 #include <dnnl.h>
 
-#include "ops/attention.h"
 #include "ops/projection.h"
 #include "ops/vocabulary_head.h"
 
@@ -77,29 +76,6 @@ void head(benchmark::State& state) {
   count_flops(state, 2.0 * static_cast<double>(rows * in * out));
 }
 BENCHMARK(head)->ArgsProduct({{0, 1}, {128}, {32768}, {0, 1}})->Unit(benchmark::kMillisecond)->UseRealTime();
-
-// arguments: dtype, positions, what is looked at (0 nothing, 1 columns, 2 everything, 3 columns with keys
-// removed)
-void attention_block(benchmark::State& state) {
-  const at::ScalarType type = type_of(state.range(0));
-  const std::int64_t positions = state.range(1), heads = 32, width = 128;
-  const auto random = [&] { return at::randn({positions, heads, width}).to(type); };
-  const at::Tensor q = random(), k = random(), v = random();
-  const std::vector<std::int64_t> offsets{0, positions};
-  const std::vector<std::uint8_t> classes(static_cast<std::size_t>(positions), 2);
-  std::vector<std::uint8_t> removed(static_cast<std::size_t>(heads * positions), 0);
-  for (std::size_t i = 0; i < removed.size(); i += 37) removed[i] = 1;
-  AttentionRequest request;
-  request.columns = state.range(2) > 0;
-  request.statistics = state.range(2) == 2;
-  if (state.range(2) == 3) request.removed = removed.data();
-  for (auto _ : state) benchmark::DoNotOptimize(attention_cpu(q, k, v, {offsets, classes}, request));
-  count_flops(state, 4.0 * static_cast<double>(positions * positions * heads * width));
-}
-BENCHMARK(attention_block)
-    ->ArgsProduct({{0, 1}, {168, 512, 2048}, {0, 1, 2, 3}})
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
 
 void norm(benchmark::State& state) {
   const at::ScalarType type = type_of(state.range(0));

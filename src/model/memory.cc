@@ -4,7 +4,7 @@
 
 #include "model/block_names.h"
 #include "model/workspace.h"
-#include "ops/attention.h"
+#include "ops/cpu_kernels.h"
 #include "ops/linear.h"
 #include "ops/vocabulary_head.h"
 
@@ -33,6 +33,13 @@ std::int64_t bytes_of_embedding(const Checkpoint& checkpoint, const MemoryUse& u
   const auto table = static_cast<std::int64_t>(
       checkpoint.tensor(outer_names(checkpoint.config().family).embedding).bytes.size());
   return std::min(table, use.sequences * use.positions * pages_mapped_at_once);
+}
+
+std::int64_t attention_workspace(const ModelConfig& config, const MemoryUse& use) {
+  const CpuKernels& kernels = cpu_kernels();
+  const auto bytes = use.dtype == at::kBFloat16 ? kernels.attention_bf16.workspace_bytes
+                                                : kernels.attention_f32.workspace_bytes;
+  return static_cast<std::int64_t>(bytes(use.positions, config.head_dim));
 }
 
 std::int64_t bytes_of_threads(const ModelConfig& config, const MemoryUse& use) {

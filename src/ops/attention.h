@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ops/backend.h"
+#include "ops/cpu_kernels.h"
 
 namespace sinkscope {
 
@@ -19,13 +20,19 @@ struct AttentionLayout {
   std::span<const std::uint8_t> query_class;  // [N], QueryClass
 };
 
-/// What to look at. With nothing asked for, looking costs nothing.
+/// What to compute and what to look at. With nothing asked for, looking costs nothing.
 struct AttentionRequest {
   const std::uint8_t* removed =
       nullptr;                          // [H, N]: 1 removes that key from that query head; null removes none
   bool columns = false;                 // column_sum, column_used, diagonal, diagonal_used
   bool statistics = false;              // row_entropy, row_max
   std::vector<std::int64_t> map_heads;  // full maps of these query heads
+  /// The tokens, ascending, that the rows of q stand for; null: all N. A part of them is for when nobody
+  /// looks: columns, statistics and maps are about all queries.
+  const std::vector<std::int64_t>* query_tokens = nullptr;
+  /// The tokens, ascending and each one of the queries, whose output is wanted; null: that of all queries.
+  /// The other queries are looked at all the same, but skip the product with v.
+  const std::vector<std::int64_t>* output_tokens = nullptr;
 };
 
 /// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.
@@ -42,27 +49,40 @@ struct AttentionObservation {
   std::vector<std::int64_t> empty_rows;  // [B]: (query, head) rows with no key kept
 };
 
+/// softmax(q k^T / sqrt(head_dim)) v, bidirectional. q [Q, H, head_dim], k and v [N, Hkv, head_dim], the last
+/// two dimensions contiguous, H a multiple of Hkv (each key head serves H / Hkv consecutive query heads).
+/// Scores, softmax and sums in float32, whatever the storage. A row whose keys are all removed gives zeros.
+///
+/// Writes `output` [wanted rows, H * head_dim] and those tensors of `seen` that the request asks for; all of
+/// them are the caller's, and what was in them is forgotten. Those of `seen` may be views of larger tensors
+/// with their last dimension contiguous (of columns and diagonals: the last two). The maps and empty_rows are
+/// made here; on the aten backend so is `output` where it is undefined.
+void attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+               const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
+               AttentionObservation& seen);
+
+// The two versions that attention() chooses from, after begin_observation().
+void attention_cpu(const CpuKernels& kernels, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                   const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
+                   AttentionObservation& seen);
+void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                    const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
+                    AttentionObservation& seen);
+
 struct AttentionResult {
-  at::Tensor output;  // [N, H * head_dim], dtype of q
+  at::Tensor output;  // [wanted rows, H * head_dim], dtype of q
   AttentionObservation observation;
 };
 
-/// softmax(q k^T / sqrt(head_dim)) v, bidirectional. q [N, H, head_dim], k and v [N, Hkv, head_dim],
-/// contiguous, H a multiple of Hkv (each key head serves H / Hkv consecutive query heads). Scores, softmax
-/// and sums in float32, whatever the storage. A row whose keys are all removed gives zeros.
+/// The same into new tensors.
 AttentionResult attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const AttentionLayout& layout, const AttentionRequest& request);
 
-// The two versions that attention() chooses from.
-AttentionResult attention_cpu(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const AttentionLayout& layout, const AttentionRequest& request);
-AttentionResult attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                               const AttentionLayout& layout, const AttentionRequest& request);
-
-/// Empty tensors of the shapes above, zeroed, for the parts that the request asks for.
+/// Makes the maps, uninitialised, and sets the counts of empty rows to zero.
+void begin_observation(const AttentionLayout& layout, const AttentionRequest& request,
+                       AttentionObservation& seen);
+/// Tensors of the shapes above for what the request asks for, uninitialised.
 AttentionObservation prepare_observation(std::int64_t heads, const AttentionLayout& layout,
                                          const AttentionRequest& request);
-/// Sums over the queries of each class into means.
-void finish_statistics(AttentionObservation& observation, const AttentionLayout& layout);
 
 }  // namespace sinkscope

@@ -30,7 +30,7 @@ void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& use
   };
   at::Tensor membership = at::zeros({query_classes, tile.rows}, at::TensorOptions(at::kFloat));
   for (std::int64_t r = 0; r < tile.rows; ++r)
-    membership[layout.query_class[tile.first + tile.begin + r]][r] = 1.0F;
+    membership.data_ptr<float>()[layout.query_class[tile.first + tile.begin + r] * tile.rows + r] = 1.0F;
   membership = membership.to(raw.device());
   if (seen.column_sum.defined()) {
     span_of(seen.column_sum).add_(at::einsum("cr,hrs->chs", {membership, raw}).cpu());
@@ -59,43 +59,87 @@ at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std
   return kept.masked_fill(nothing_left, 0.0);
 }
 
+void zero(const AttentionObservation& seen) {
+  for (const at::Tensor* tensor : {&seen.column_sum, &seen.column_used, &seen.diagonal, &seen.diagonal_used,
+                                   &seen.row_entropy, &seen.row_max})
+    if (tensor->defined()) tensor->zero_();
+}
+
+// Sums over the queries of each class into means.
+void finish_statistics(AttentionObservation& seen, const AttentionLayout& layout) {
+  if (!seen.row_entropy.defined()) return;
+  for (std::int64_t b = 0; b < seen.row_entropy.size(0); ++b)
+    for (std::int64_t c = 0; c < query_classes; ++c) {
+      const auto first = layout.query_class.begin() + layout.offsets[b];
+      const auto last = layout.query_class.begin() + layout.offsets[b + 1];
+      const auto queries = static_cast<double>(std::count(first, last, static_cast<std::uint8_t>(c)));
+      seen.row_entropy[b][c].div_(queries);  // 0 / 0 = NaN where the class has no query
+      seen.row_max[b][c].div_(queries);
+    }
+}
+
+// First and last place of the sequence's tokens in an ascending list, or in all tokens.
+struct Place {
+  std::int64_t first, count;
+};
+Place place_of(const std::vector<std::int64_t>* tokens, std::int64_t first, std::int64_t length) {
+  if (tokens == nullptr) return {first, length};
+  const auto begin = std::lower_bound(tokens->begin(), tokens->end(), first);
+  return {begin - tokens->begin(), std::lower_bound(begin, tokens->end(), first + length) - begin};
+}
+
+// The wanted ones of the rows of all queries, [Q, H, D] -> [wanted, H * D].
+at::Tensor wanted_rows(const at::Tensor& rows, const AttentionRequest& request) {
+  const at::Tensor flat = rows.reshape({rows.size(0), rows.size(1) * rows.size(2)});
+  if (request.output_tokens == nullptr) return flat;
+  std::vector<std::int64_t> places;
+  for (const std::int64_t token : *request.output_tokens)
+    places.push_back(place_of(request.query_tokens, token, 1).first);
+  const at::Tensor index = at::tensor(at::ArrayRef<std::int64_t>(places), at::TensorOptions(at::kLong));
+  return at::index_select(flat, 0, index.to(rows.device()));
+}
+
 }  // namespace
 
-AttentionResult attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                               const AttentionLayout& layout, const AttentionRequest& request) {
+void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                    const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
+                    AttentionObservation& seen) {
   const std::int64_t heads = q.size(1);
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(2)));
-  AttentionResult result;
-  result.output = at::empty({q.size(0), heads, q.size(2)}, q.options());
-  AttentionObservation& seen = result.observation;
-  seen = prepare_observation(heads, layout, request);
+  at::Tensor rows = at::empty(q.sizes(), q.options());
+  zero(seen);
   at::Tensor removed;
   if (request.removed != nullptr)
-    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, q.size(0)},
+    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, k.size(0)},
                             at::TensorOptions(at::kByte))
                   .to(q.device(), at::kBool);
   for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
     const std::int64_t first = layout.offsets[b];
     const std::int64_t length = layout.offsets[b + 1] - first;
-    if (length == 0) continue;
-    const at::Tensor queries = heads_first(q, first, length, heads);
+    const Place place = place_of(request.query_tokens, first, length);
+    if (place.count == 0) continue;
+    const at::Tensor queries = heads_first(q, place.first, place.count, heads);
     const at::Tensor keys = heads_first(k, first, length, heads).transpose(1, 2);
     const at::Tensor values = heads_first(v, first, length, heads);
     const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * length));
-    for (std::int64_t begin = 0; begin < length; begin += step) {
-      const Tile tile{static_cast<std::int64_t>(b), first, begin, std::min(step, length - begin), length};
+    for (std::int64_t begin = 0; begin < place.count; begin += step) {
+      const Tile tile{static_cast<std::int64_t>(b), first, begin, std::min(step, place.count - begin),
+                      length};
       const at::Tensor scores = at::matmul(queries.narrow(1, begin, tile.rows), keys) * scale;
       const at::Tensor raw = at::softmax(scores, -1);
       const at::Tensor used = removed.defined()
                                   ? softmax_kept(scores, removed.narrow(1, first, length), seen.empty_rows[b])
                                   : raw;
       observe_tile(tile, raw, used, layout, seen);
-      result.output.narrow(0, first + begin, tile.rows).copy_(at::matmul(used, values).transpose(0, 1));
+      rows.narrow(0, place.first + begin, tile.rows).copy_(at::matmul(used, values).transpose(0, 1));
     }
   }
-  result.output = result.output.reshape({q.size(0), heads * q.size(2)});
   finish_statistics(seen, layout);
-  return result;
+  const at::Tensor wanted = wanted_rows(rows, request);
+  if (output.defined())
+    output.copy_(wanted);
+  else
+    output = wanted;
 }
 
 }  // namespace sinkscope

@@ -18,18 +18,22 @@ const CpuKernels& kernels();
 namespace avx512 {
 const CpuKernels& kernels();
 }
+namespace avx512_bf16 {
+const CpuKernels& kernels();
+}
 #endif
 
 std::vector<const CpuKernels*> available_cpu_kernels() {
   std::vector<const CpuKernels*> levels{&portable::kernels()};
 #ifdef SINKSCOPE_X86_KERNELS
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    levels.push_back(&avx2::kernels());
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-      levels.push_back(&avx512::kernels());
-  }
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return levels;
+  levels.push_back(&avx2::kernels());
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+    return levels;
+  levels.push_back(&avx512::kernels());
+  if (__builtin_cpu_supports("avx512bf16")) levels.push_back(&avx512_bf16::kernels());
 #endif
   return levels;
 }

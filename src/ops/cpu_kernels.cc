@@ -7,28 +7,18 @@
 
 #include <cstring>
 
+#include "ops/kernel_values.h"
+
 namespace sinkscope::SINKSCOPE_KERNEL_LEVEL {
+
+// attention_kernels.cc of the same level
+AttentionKernels<float> attention_of_floats();
+AttentionKernels<Bfloat16> attention_of_bfloat16();
+AttentionKernels<Bfloat16> attention_of_bfloat16_pairs();
+
 namespace {
 
 constexpr int lanes = 16;
-
-inline float load(const float* p) { return *p; }
-inline float load(const Bfloat16* p) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(p->bits) << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-inline void store(float* p, float value) { *p = value; }
-inline void store(Bfloat16* p, float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
-  const std::uint32_t quiet_nan = (bits >> 16) | 0x40u;
-  const bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
-  p->bits = static_cast<std::uint16_t>(is_nan ? quiet_nan : rounded);
-}
 
 // The value as it is after one trip through the storage type.
 inline float cast(const float*, float value) { return value; }
@@ -224,90 +214,6 @@ void guide(const T* conditional, const T* unconditional, float factor, T* y, std
   }
 }
 
-// scores become e^(score - max); returns their sum
-float exponentials(float* scores, std::int64_t keys, float max) {
-  for (std::int64_t j = 0; j < keys; ++j) scores[j] = exponential(scores[j] - max);
-  return lane_sum<float>(keys, [&](std::int64_t j) { return scores[j]; });
-}
-
-// sum p (s - max) over p = e/sum gives the entropy without a logarithm per key: ln(sum) - sum e (s - max) /
-// sum. Called before the scores are overwritten.
-float entropy_of(const float* scores, std::int64_t keys, float max) {
-  const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return exponential(scores[j] - max); });
-  const float weighted = lane_sum<float>(keys, [&](std::int64_t j) {
-    const float shifted = scores[j] - max < -87.3F ? -87.3F : scores[j] - max;
-    return exponential(scores[j] - max) * shifted;
-  });
-  return __builtin_logf(sum) - weighted / sum;
-}
-
-void add_columns(const float* exponentials_row, std::int64_t keys, float inverse, const ColumnSinks& sinks) {
-  if (sinks.raw != nullptr)
-    for (std::int64_t j = 0; j < keys; ++j) sinks.raw[j] += exponentials_row[j] * inverse;
-  if (sinks.raw_row != nullptr)
-    for (std::int64_t j = 0; j < keys; ++j) sinks.raw_row[j] = exponentials_row[j] * inverse;
-}
-
-// Past this gap between the row maxima over all and over the kept keys, the kept exponentials taken from the
-// common maximum would lose their precision or vanish in float32 (e^-60 = 9e-27).
-constexpr float largest_maximum_gap = 60.0F;
-
-// Removes the keys whose keep is 0 and renormalises the rest. scores hold e^(score - max_all) on entry.
-// Returns false when no key is left.
-bool renormalise_kept(float* scores, std::int64_t keys, const float* keep, float* used) {
-  for (std::int64_t j = 0; j < keys; ++j) scores[j] *= keep[j];
-  const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return scores[j]; });
-  if (!(sum > 0)) return false;
-  const float inverse = 1.0F / sum;
-  for (std::int64_t j = 0; j < keys; ++j) scores[j] *= inverse;
-  if (used != nullptr)
-    for (std::int64_t j = 0; j < keys; ++j) used[j] += scores[j];
-  return true;
-}
-
-SoftmaxRow softmax_row(float* scores, std::int64_t keys, float scale, const float* keep,
-                       const ColumnSinks& sinks) {
-  for (std::int64_t j = 0; j < keys; ++j) scores[j] *= scale;
-  SoftmaxRow row;
-  const float max = lane_max(keys, [&](std::int64_t j) { return scores[j]; });
-  if (sinks.statistics) row.entropy = entropy_of(scores, keys, max);
-  float max_kept = max;
-  if (keep != nullptr) {
-    constexpr float nothing = -__builtin_inff();
-    max_kept = lane_max(keys, [&](std::int64_t j) { return keep[j] != 0 ? scores[j] : nothing; });
-  }
-  const bool far = keep != nullptr && max - max_kept > largest_maximum_gap;  // also when nothing is kept
-  // Where the maxima are far apart the kept scores are parked in raw_row's place and taken again from their
-  // own maximum: two passes of exponentials, for rare rows only.
-  if (far) {
-    const float sum = lane_sum<float>(keys, [&](std::int64_t j) { return exponential(scores[j] - max); });
-    const float inverse = 1.0F / sum;
-    if (sinks.raw != nullptr)
-      for (std::int64_t j = 0; j < keys; ++j) sinks.raw[j] += exponential(scores[j] - max) * inverse;
-    if (sinks.raw_row != nullptr)
-      for (std::int64_t j = 0; j < keys; ++j) sinks.raw_row[j] = exponential(scores[j] - max) * inverse;
-    row.row_max = inverse;
-    // A removed score may lie far above max_kept: clamp before the exponential, the product with keep drops
-    // it.
-    for (std::int64_t j = 0; j < keys; ++j) {
-      const float shifted = scores[j] - max_kept;
-      scores[j] = exponential(shifted > 0 ? 0.0F : shifted);
-    }
-    row.empty = !renormalise_kept(scores, keys, keep, sinks.used);
-    return row;
-  }
-  const float sum = exponentials(scores, keys, max);
-  const float inverse = 1.0F / sum;
-  row.row_max = inverse;
-  add_columns(scores, keys, inverse, sinks);
-  if (keep != nullptr) {
-    row.empty = !renormalise_kept(scores, keys, keep, sinks.used);
-  } else {
-    for (std::int64_t j = 0; j < keys; ++j) scores[j] *= inverse;
-  }
-  return row;
-}
-
 VocabularyRow vocabulary_row(const float* x, std::int64_t count, bool in_float64) {
   VocabularyRow row;
   row.max = lane_max(count, [&](std::int64_t i) { return x[i]; });
@@ -338,8 +244,13 @@ constexpr StorageKernels<T> storage() {
 }  // namespace
 
 const CpuKernels& kernels() {
-  static const CpuKernels table{SINKSCOPE_NAME_OF(SINKSCOPE_KERNEL_LEVEL), storage<float>(),
-                                storage<Bfloat16>(), softmax_row, vocabulary_row};
+  static const CpuKernels table{SINKSCOPE_NAME_OF(SINKSCOPE_KERNEL_LEVEL),
+                                storage<float>(),
+                                storage<Bfloat16>(),
+                                attention_of_floats(),
+                                attention_of_bfloat16(),
+                                attention_of_bfloat16_pairs(),
+                                vocabulary_row};
   return table;
 }
 

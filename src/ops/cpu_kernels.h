@@ -10,26 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/attention_kernels.h"
+#include "ops/bfloat16.h"
+
 namespace sinkscope {
-
-struct Bfloat16 {
-  std::uint16_t bits;
-};
-
-/// What attention over one query row hands back besides the probabilities.
-struct SoftmaxRow {
-  float row_max = 0;   // largest probability, nothing removed
-  float entropy = 0;   // -sum p ln p in nats, nothing removed
-  bool empty = false;  // no key kept: the probabilities are all zero
-};
-
-/// Where softmax_row adds what it sees. Each pointer is [keys] or null when nobody asks.
-struct ColumnSinks {
-  float* raw = nullptr;      // += probabilities with nothing removed
-  float* used = nullptr;     // += probabilities as used; only read when keys are removed
-  float* raw_row = nullptr;  // = probabilities with nothing removed
-  bool statistics = false;   // fill row_max and entropy
-};
 
 /// What the softmax over (a run of) a vocabulary needs: p_i = exp(x_i - max) / sum_exp. Not finite when a
 /// logit is NaN or +infinity; max -infinity and sum 0 where all of them are -infinity.
@@ -71,17 +55,18 @@ struct CpuKernels {
   std::string_view name;
   StorageKernels<float> f32;
   StorageKernels<Bfloat16> bf16;
-  /// Softmax over the keys of one query. scores [keys] hold q.k and become the probabilities as used; `keep`
-  /// [keys] is 1 for kept and 0 for removed keys, null when none is removed. With removed keys two row maxima
-  /// and two normalisers are kept, so that the columns without the removal come out of the same scores.
-  SoftmaxRow (*softmax_row)(float* scores, std::int64_t keys, float scale, const float* keep,
-                            const ColumnSinks& sinks);
+  AttentionKernels<float> attention_f32;
+  AttentionKernels<Bfloat16> attention_bf16;
+  /// What attention_bf16 is where an instruction adds the products of two bfloat16 pairs, with that
+  /// instruction written out where there is none: the tests hold it against the others everywhere.
+  AttentionKernels<Bfloat16> attention_bf16_pairs;
   /// A run of logits [count]: see VocabularyRow. in_float64 takes the exponentials in float64 (relative error
   /// below 1e-15), else in float32.
   VocabularyRow (*vocabulary_row)(const float* x, std::int64_t count, bool in_float64);
 };
 
-/// The best level this processor runs, or the one that SINKSCOPE_CPU (portable, avx2, avx512) names.
+/// The best level this processor runs, or the one that SINKSCOPE_CPU (portable, avx2, avx512,
+/// avx512_bf16) names.
 const CpuKernels& cpu_kernels();
 /// Every level this processor runs, worst first: what the tests go through.
 std::vector<const CpuKernels*> available_cpu_kernels();
@@ -95,6 +80,17 @@ inline const StorageKernels<float>& storage_kernels<float>(const CpuKernels& ker
 template <>
 inline const StorageKernels<Bfloat16>& storage_kernels<Bfloat16>(const CpuKernels& kernels) {
   return kernels.bf16;
+}
+
+template <typename T>
+const AttentionKernels<T>& attention_kernels(const CpuKernels& kernels);
+template <>
+inline const AttentionKernels<float>& attention_kernels<float>(const CpuKernels& kernels) {
+  return kernels.attention_f32;
+}
+template <>
+inline const AttentionKernels<Bfloat16>& attention_kernels<Bfloat16>(const CpuKernels& kernels) {
+  return kernels.attention_bf16;
 }
 
 }  // namespace sinkscope

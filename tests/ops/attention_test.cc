@@ -167,10 +167,10 @@ TEST(Attention, BitsDoNotDependOnTheNumberOfThreads) {
   const Problem p = make_problem(c, 9);
   const int before = omp_get_max_threads();
   omp_set_num_threads(1);
-  const AttentionResult one = attention_cpu(p.q, p.k, p.v, p.layout(), everything(p));
+  const AttentionResult one = attention(Backend::cpu, p.q, p.k, p.v, p.layout(), everything(p));
   for (const int threads : {2, 3, 5}) {
     omp_set_num_threads(threads);
-    const AttentionResult many = attention_cpu(p.q, p.k, p.v, p.layout(), everything(p));
+    const AttentionResult many = attention(Backend::cpu, p.q, p.k, p.v, p.layout(), everything(p));
     EXPECT_TRUE(at::equal(one.output, many.output));
     EXPECT_TRUE(at::equal(one.observation.column_sum, many.observation.column_sum));
     EXPECT_TRUE(at::equal(one.observation.column_used, many.observation.column_used));
@@ -181,7 +181,7 @@ TEST(Attention, BitsDoNotDependOnTheNumberOfThreads) {
 TEST(Attention, ClassesAddUpToTheSequenceLength) {
   const Case c{{90}, 2, 2, 16, 2, 0};
   const Problem p = make_problem(c, 1);
-  const AttentionResult result = attention_cpu(p.q, p.k, p.v, p.layout(), everything(p));
+  const AttentionResult result = attention(Backend::cpu, p.q, p.k, p.v, p.layout(), everything(p));
   EXPECT_TRUE(near(result.observation.column_sum.sum(at::IntArrayRef{0, 2}), at::full({2}, 90.0), 1e-4));
 }
 
@@ -191,7 +191,7 @@ TEST(Attention, EqualKeysGiveEveryKeyAColumnOfOne) {
   const at::Tensor same = at::ones({64, 1, 8});
   AttentionRequest request;
   request.columns = true;
-  const AttentionResult result = attention_cpu(same, same, same, {offsets, classes}, request);
+  const AttentionResult result = attention(Backend::cpu, same, same, same, {offsets, classes}, request);
   EXPECT_TRUE(near(result.observation.column_sum[2], at::ones({1, 64}), 1e-5));
 }
 

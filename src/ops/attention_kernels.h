@@ -1,0 +1,58 @@
+// One attention head of one sequence on the calling thread, compiled once per instruction set from
+// attention_kernels.cc. Plain pointers only: the tensors are attention_cpu.cc's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/bfloat16.h"
+
+namespace sinkscope {
+
+/// query_classes of <sinkscope/observation.h>, which pulls in libtorch: its inline functions must not be
+/// compiled for one instruction set here and then be shared by the whole program.
+inline constexpr int column_classes = 3;
+
+/// S keys and Q <= S queries of D values. Strides count elements from one token to the next.
+template <typename T>
+struct AttentionHead {
+  std::int64_t keys = 0;     // S
+  std::int64_t queries = 0;  // Q
+  std::int64_t width = 0;    // D
+  const T* q = nullptr;      // [Q, D]
+  const T* k = nullptr;      // [S, D]
+  const T* v = nullptr;      // [S, D]
+  T* output = nullptr;       // [wanted rows, D]
+  std::int64_t query_stride = 0;
+  std::int64_t key_stride = 0;
+  std::int64_t output_stride = 0;
+  std::int64_t first_token = 0;                 // of the sequence in the batch; what the two lists count from
+  const std::int64_t* query_tokens = nullptr;   // [Q] ascending; null: query i is token i of the sequence
+  const std::int64_t* output_tokens = nullptr;  // ascending; null: the rows of all queries
+  std::int64_t outputs = 0;                     // length of output_tokens
+  const std::uint8_t* query_class = nullptr;    // [S]; read when columns or statistics are asked for
+  const std::uint8_t* removed = nullptr;        // [S], 1 removes a key; null: none is removed
+};
+
+/// What one head shows. Pointers are [S] unless said otherwise, zeroed by the caller, and null when nobody
+/// asks. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.
+struct HeadObservation {
+  float* column_sum[column_classes] = {};  // raw, +=
+  float* column_used = nullptr;            // +=, only where keys are removed
+  float* diagonal = nullptr;               // raw, = at the queries' own positions
+  float* diagonal_used = nullptr;          // =, only where keys are removed
+  float* map = nullptr;                    // raw, [Q, S], =
+  bool statistics = false;                 // fill the next two
+  double entropy[column_classes] = {};     // sum over the queries of a class of -sum p ln p, nats, raw
+  double row_max[column_classes] = {};     // likewise of the largest probability
+  std::int64_t empty_rows = 0;             // queries with no key kept; their output is zero
+};
+
+/// attend() needs this much 64-byte aligned memory and leaves nothing in it that a later call reads.
+template <typename T>
+struct AttentionKernels {
+  std::size_t (*workspace_bytes)(std::int64_t keys, std::int64_t width);
+  void (*attend)(const AttentionHead<T>& head, HeadObservation& seen, void* workspace);
+};
+
+}  // namespace sinkscope
