@@ -127,14 +127,19 @@ void write_statistics(const Call& call, const HeadTask& task, const HeadObservat
   }
 }
 
+// Kept by the thread between heads and calls.
+std::byte* thread_workspace(std::size_t bytes) {
+  thread_local AlignedBuffer buffer;
+  return buffer.get<std::byte>(bytes);
+}
+
 template <typename T>
 void attend_head(const Call& call, const HeadTask& task) {
-  thread_local AlignedBuffer workspace;
   const AttentionHead<T> head = describe<T>(call, task);
   const AttentionKernels<T>& kernels = attention_kernels<T>(call.kernels);
   HeadObservation seen = observe(call, task, head.removed != nullptr);
-  if (task.length > 0)
-    kernels.attend(head, seen, workspace.get<std::byte>(kernels.workspace_bytes(head.keys, head.width)));
+  if (head.queries > 0)
+    kernels.attend(head, seen, thread_workspace(kernels.workspace_bytes(head.keys, head.width)));
   if (call.request.columns && call.request.removed != nullptr && head.removed == nullptr)
     copy_raw_to_used(call, task, seen);
   if (call.request.statistics) write_statistics(call, task, seen);

@@ -1,6 +1,9 @@
 // Rows of queries, keys and values from the storage type into the elements and panels of
-// attention_product.h. Part of attention_kernels.cc, once per instruction set.
+// attention_product.h. Part of attention_kernels.cc, once per instruction set. Pairs are taken from memory as
+// they lie, which puts the lower index into the lower half on every little-endian processor.
 #pragma once
+
+#include <cstddef>
 
 #include "ops/attention_product.h"
 #include "ops/kernel_values.h"
@@ -18,8 +21,18 @@ inline void convert_row(const T* from, std::int64_t width, float* to) {
   for (std::int64_t d = 0; d < width; ++d) to[d] = load(from + d);
 }
 inline void convert_row(const Bfloat16* from, std::int64_t width, std::uint32_t* to) {
-  for (std::int64_t d = 0; d + 1 < width; d += 2) to[d / 2] = pair(from[d], from[d + 1]);
+  __builtin_memcpy(to, from, static_cast<std::size_t>(width) * sizeof *from);  // pairs as they lie
   if (width % 2 != 0) to[width / 2] = pair(from[width - 1], {0});
+}
+
+// e^(s - max) of one row, [keys, a multiple of the vectors], rounded to pairs.
+inline void round_row(const float* from, std::int64_t keys, std::uint32_t* to) {
+  constexpr int chunk = 2 * vector_lanes;
+  for (std::int64_t j = 0; j < keys; j += chunk) {
+    Bfloat16 rounded[chunk];
+    for (int i = 0; i < chunk; ++i) store(rounded + i, from[j + i]);
+    __builtin_memcpy(to + j / 2, rounded, sizeof rounded);
+  }
 }
 
 // Four rows of 4 n elements into four neighbouring columns of a panel.

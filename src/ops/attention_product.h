@@ -3,7 +3,7 @@
 //
 // Both are C[rows, columns] = A[rows, steps] B[steps, columns], with B packed in panels of panel_columns
 // columns, [panel][steps][panel_columns], so that a panel is read from front to back. The innermost piece
-// keeps tile_rows x panel_columns sums in registers.
+// keeps the sums of register_rows x panel_columns in registers.
 //
 // A step is one 32-bit element of A and of each column of B. With FloatDot it is a float32; with PairDot two
 // neighbouring bfloat16 along the summed axis, whose two products one instruction adds to a float32 sum. The
@@ -22,16 +22,18 @@ namespace {
 // As many sums as leave registers for two vectors of B and one element of A: 12 of 16, or 24 of 32.
 constexpr int panel_vectors = 2;
 constexpr int panel_columns = panel_vectors * vector_lanes;
-constexpr int tile_rows = vector_bytes == 64 ? 8 : 6;
+constexpr int register_rows = vector_bytes == 64 ? 8 : 6;
 
 struct FloatDot {
   using Element = float;
+  static constexpr bool pairs = false;
   static constexpr std::int64_t steps(std::int64_t length) { return length; }
   static Vector add_product(Vector sum, float a, Words b) { return sum + broadcast(a) * number_of(b); }
 };
 
 struct PairDot {
-  using Element = std::uint32_t;  // the element with the lower index in the lower half
+  using Element = std::uint32_t;  // the value with the lower index in the lower half
+  static constexpr bool pairs = true;
   static constexpr std::int64_t steps(std::int64_t length) { return (length + 1) / 2; }
   static Vector add_product(Vector sum, std::uint32_t a, Words b) {
 #ifdef __AVX512BF16__
@@ -51,8 +53,8 @@ struct RowCount {
   static constexpr int value = count;
 };
 
-// Calls body with `rows` as a constant, 1 <= rows <= tile_rows.
-template <int largest = tile_rows, typename Body>
+// Calls body with `rows` as a constant, 1 <= rows <= register_rows.
+template <int largest = register_rows, typename Body>
 inline void with_row_count(std::int64_t rows, Body body) {
   if (rows >= largest)
     body(RowCount<largest>{});
