@@ -1,0 +1,135 @@
+#include "ops/ceiling.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <dnnl.hpp>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "ops/linear.h"
+
+namespace sinkscope {
+namespace {
+
+using dnnl::memory;
+
+// A last-level cache is smaller. Of a model that is smaller itself every layer has its own copy: it, too,
+// multiplies out of the cache.
+constexpr std::int64_t bytes_beyond_caches = std::int64_t{256} << 20;
+
+// x and y are shared by all products of the same shape, W is a copy's own.
+struct PackedProduct {
+  dnnl::matmul primitive;
+  std::unordered_map<int, memory> arguments;
+};
+
+dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, memory::data_type type, std::int64_t rows,
+                                      WeightSize weight) {
+  const memory::desc x({rows, weight.in}, type, memory::format_tag::ab);
+  const memory::desc w({weight.in, weight.out}, type, memory::format_tag::any);
+  const memory::desc y({rows, weight.out}, type, memory::format_tag::ab);
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, x, w, y};
+#else
+  return {dnnl::matmul::desc(x, w, y), engine};
+#endif
+}
+
+// Numbers in [1, 2) or (-2, -1]: ordinary ones in either type, whatever place the layout gives them.
+void fill(memory& target, memory::data_type type) {
+  auto* bytes = static_cast<std::byte*>(target.get_data_handle());
+  const std::size_t size = target.get_desc().get_size();
+  std::vector<std::uint32_t> pattern(std::size_t{1} << 16);
+  std::uint32_t state = 1;
+  for (std::uint32_t& word : pattern) {
+    state = state * 1664525 + 1013904223;  // Numerical Recipes' generator
+    word = type == memory::data_type::bf16 ? (state & 0x807f807f) | 0x3f803f80
+                                           : (state & 0x807fffff) | 0x3f800000;
+  }
+  const std::size_t length = pattern.size() * sizeof pattern[0];
+  for (std::size_t at = 0; at < size; at += length)
+    std::memcpy(bytes + at, pattern.data(), std::min(length, size - at));
+}
+
+}  // namespace
+
+struct ProductCeiling::Products {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  at::ScalarType dtype = at::kFloat;
+  memory::data_type type = memory::data_type::f32;
+  std::int64_t rows = 0;
+  std::int64_t layers = 0;
+  std::vector<std::vector<PackedProduct>> copies;  // of a layer
+  std::vector<PackedProduct> head;
+  double flops = 0;
+  std::map<std::int64_t, memory> sources;       // x by its columns
+  std::map<std::int64_t, memory> destinations;  // y by its columns
+
+  memory& shared(std::map<std::int64_t, memory>& memories, const memory::desc& description,
+                 std::int64_t columns) {
+    const auto [entry, is_new] = memories.try_emplace(columns);
+    if (is_new) {
+      entry->second = memory(description, engine);
+      fill(entry->second, type);
+    }
+    return entry->second;
+  }
+
+  PackedProduct pack(WeightSize size) {
+    const auto description = describe(engine, type, rows, size);
+    memory weight(description.weights_desc(), engine);
+    fill(weight, type);
+    return {dnnl::matmul(description),
+            {{DNNL_ARG_SRC, shared(sources, description.src_desc(), size.in)},
+             {DNNL_ARG_WEIGHTS, weight},
+             {DNNL_ARG_DST, shared(destinations, description.dst_desc(), size.out)}}};
+  }
+
+  void run(std::vector<PackedProduct>& products) {
+    for (PackedProduct& product : products) product.primitive.execute(stream, product.arguments);
+  }
+};
+
+ProductCeiling::ProductCeiling(at::ScalarType dtype, std::int64_t rows, const std::vector<WeightSize>& layer,
+                               std::int64_t layers, WeightSize head)
+    : products_(std::make_unique<Products>()) {
+  Products& p = *products_;
+  p.dtype = dtype == at::kBFloat16 && has_bfloat16_products() ? at::kBFloat16 : at::kFloat;
+  p.type = p.dtype == at::kBFloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+  p.rows = rows;
+  p.layers = layers;
+  std::int64_t layer_elements = 0;
+  for (const WeightSize& size : layer) layer_elements += size.out * size.in;
+  const std::int64_t layer_bytes =
+      std::max<std::int64_t>(1, layer_elements * static_cast<std::int64_t>(c10::elementSize(p.dtype)));
+  const std::int64_t copies = std::min(layers, (bytes_beyond_caches + layer_bytes - 1) / layer_bytes);
+  for (std::int64_t copy = 0; copy < copies; ++copy) {
+    p.copies.emplace_back();
+    for (const WeightSize& size : layer) p.copies.back().push_back(p.pack(size));
+  }
+  p.head.push_back(p.pack(head));
+  p.flops = 2.0 * static_cast<double>(rows) *
+            (static_cast<double>(layers) * static_cast<double>(layer_elements) +
+             static_cast<double>(head.out) * static_cast<double>(head.in));
+}
+
+ProductCeiling::~ProductCeiling() = default;
+
+void ProductCeiling::run() {
+  Products& p = *products_;
+  for (std::int64_t layer = 0; layer < p.layers; ++layer)
+    p.run(p.copies[static_cast<std::size_t>(layer) % p.copies.size()]);
+  p.run(p.head);
+  p.stream.wait();
+}
+
+double ProductCeiling::flops() const { return products_->flops; }
+
+at::ScalarType ProductCeiling::dtype() const { return products_->dtype; }
+
+}  // namespace sinkscope
