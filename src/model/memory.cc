@@ -50,8 +50,7 @@ std::int64_t bytes_of_threads(const ModelConfig& config, const MemoryUse& use) {
   const std::int64_t results = 3 * most_rows_of_a_piece * width * value;  // gate and up, or the head's
   const std::int64_t sums = form == InputForm::storage ? 0 : 2 * most_rows_of_a_piece * width * float_bytes;
   const std::int64_t widened = form == InputForm::widened ? 2 * width * longest * float_bytes : 0;
-  return use.threads *
-         (results + sums + widened + attention_scratch_bytes(use.positions, config.head_dim, use.dtype));
+  return use.threads * (results + sums + widened + attention_workspace(config, use));
 }
 
 // Asked for carelessly they exceed any integer.
