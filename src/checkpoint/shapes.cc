@@ -134,7 +134,9 @@ const std::vector<ModelShape>& table() {
        llada_json, generation_json, olmo_weights},
       {"mmada-8b", olmo_model(Family::mmada, "MMadaModelLM", {32, 32, 4096, 12288, 134656}, llada_ids),
        mmada_json, generation_json, olmo_weights},
-      // LLaDA's proportions in a size for tests
+      // LLaDA's proportions in sizes for tests
+      {"llada-small", olmo_model(Family::llada, "LLaDAModelLM", {8, 8, 512, 1536, 8192}, {8191, 8189, 8188}),
+       llada_json, generation_json, olmo_weights},
       {"llada-tiny", olmo_model(Family::llada, "LLaDAModelLM", {2, 4, 64, 192, 512}, {511, 509, 508}),
        llada_json, generation_json, olmo_weights},
   };

@@ -62,6 +62,10 @@ std::string_view short_name(at::ScalarType dtype) {
   return dtype == at::kBFloat16 ? "bf16" : dtype == at::kHalf ? "f16" : "f32";
 }
 
+std::string_view short_name(ProductType type) {
+  return type == ProductType::bf16 ? "bf16" : type == ProductType::int8 ? "int8" : "f32";
+}
+
 OrderedJson timing_json(const SpeedReport& report, Work work) {
   return {{"seconds", report.seconds[static_cast<std::size_t>(work)]},
           {"flops", report.flops[static_cast<std::size_t>(work)]},
@@ -75,6 +79,7 @@ OrderedJson to_json(const BenchModel& bench, const SpeedReport& report) {
   const RunMachine machine = describe_machine(bench.threads, bench.transformer.device().str());
   return {{"model", bench.options.model},
           {"dtype", short_name(bench.transformer.dtype())},
+          {"weights", bench.options.common.weights},
           {"positions", report.positions},
           {"masked_positions", report.masked},
           {"threads", bench.threads},
@@ -84,7 +89,7 @@ OrderedJson to_json(const BenchModel& bench, const SpeedReport& report) {
           {"ceiling_seconds", report.seconds[static_cast<std::size_t>(Work::ceiling)]},
           {"ceiling_flops", report.flops[static_cast<std::size_t>(Work::ceiling)]},
           {"ceiling_rounds", report.rounds[static_cast<std::size_t>(Work::ceiling)]},
-          {"ceiling_dtype", short_name(report.ceiling_dtype)},
+          {"ceiling_dtype", short_name(report.ceiling_type)},
           {"plain", timing_json(report, Work::plain)},
           {"columns", timing_json(report, Work::columns)},
           {"full", timing_json(report, Work::full)},
@@ -111,15 +116,16 @@ std::string table_row(const SpeedReport& report, Work work) {
 }
 
 void print_table(const BenchModel& bench, const SpeedReport& report) {
-  fmt::print("{}: {}, {} positions ({} masked), {} threads, medians of {} rounds\n", bench.options.model,
-             short_name(bench.transformer.dtype()), report.positions, report.masked, bench.threads,
-             bench.options.repeat);
+  fmt::print("{}: {}{}, {} positions ({} masked), {} threads, medians of {} rounds\n", bench.options.model,
+             short_name(bench.transformer.dtype()),
+             report.ceiling_type == ProductType::int8 ? ", int8 weights" : "", report.positions,
+             report.masked, bench.threads, bench.options.repeat);
   fmt::print("{:<8} {:>10} {:>10} {:>12} {:>10} {:>11}\n", "", "seconds", "GFLOP/s", "of ceiling", "tokens/s",
              "overhead");
   for (const Work work : all_work) fmt::print("{}\n", table_row(report, work));
   fmt::print("{}; loaded in {:.1f} s, peak resident {:.0f} MB\n", bench.transformer.implementation(),
              bench.load_seconds, report.peak_resident_mb);
-  if (report.ceiling_dtype != bench.transformer.dtype())
+  if (report.ceiling_type == ProductType::f32 && bench.transformer.dtype() == at::kBFloat16)
     fmt::print("the ceiling is that of float32 products: this processor has none of bfloat16\n");
 }
 

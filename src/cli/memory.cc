@@ -14,7 +14,7 @@ namespace {
 
 // Resident pages that libtorch, oneDNN and the code they make at run time add in the first pass; measured
 // (docs/benchmarks.md).
-constexpr std::int64_t first_pass_bytes = std::int64_t{48} << 20;
+constexpr std::int64_t first_pass_bytes = std::int64_t{12} << 20;
 
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 

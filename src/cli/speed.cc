@@ -11,6 +11,7 @@
 
 #include "model/flops.h"
 #include "ops/ceiling.h"
+#include "ops/linear.h"
 
 namespace sinkscope {
 namespace {
@@ -43,9 +44,10 @@ TokenBatch batch_of(const std::vector<std::int32_t>& prompt, std::int64_t masked
   return batch;
 }
 
-// The logits of every row, and no use made of them.
-void forward_with_whole_head(const Transformer& model, const TokenBatch& batch, Capture capture) {
-  model.forward({.tokens = batch, .capture = capture});
+// Every row's most likely token and its probability, as `run` wants them of masked rows.
+void forward_with_whole_head(const Transformer& model, const TokenBatch& batch, Capture capture,
+                             ForwardWorkspace& workspace) {
+  model.forward({.tokens = batch, .head = Head::vocabulary, .capture = capture}, workspace);
 }
 
 // sample_llada with a single step: it fills all masks at once, at the cost of any other step.
@@ -119,9 +121,10 @@ class Rounds {
 
   void make_ceiling() {
     const ModelConfig& config = model_.config();
-    ceiling_.emplace(model_.dtype(), options_.positions, layer_weights(config), config.layers,
+    ceiling_.emplace(product_type(model_.dtype(), model_.weight_format() == WeightFormat::int8),
+                     options_.positions, layer_weights(config), config.layers,
                      WeightSize{config.head_rows, config.width});
-    report_.ceiling_dtype = ceiling_->dtype();
+    report_.ceiling_type = ceiling_->type();
   }
 
   void run(Work work) {
@@ -129,11 +132,11 @@ class Rounds {
       case Work::ceiling:
         return ceiling_->run();
       case Work::plain:
-        return forward_with_whole_head(model_, batch_, Capture::none);
+        return forward_with_whole_head(model_, batch_, Capture::none, workspace_);
       case Work::columns:
-        return forward_with_whole_head(model_, batch_, Capture::columns);
+        return forward_with_whole_head(model_, batch_, Capture::columns, workspace_);
       case Work::full:
-        return forward_with_whole_head(model_, batch_, Capture::full);
+        return forward_with_whole_head(model_, batch_, Capture::full, workspace_);
       case Work::step:
         return denoising_step(model_, prompt_, masked_);
     }
@@ -154,6 +157,7 @@ class Rounds {
   std::int64_t masked_;
   std::vector<std::int32_t> prompt_;
   TokenBatch batch_;
+  ForwardWorkspace workspace_;
   std::optional<ProductCeiling> ceiling_;
   SpeedReport report_;
   double round_flops_ = 0;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/product.h"
+
 namespace sinkscope {
 
 /// What a round measures, in this order.
@@ -37,7 +39,7 @@ struct SpeedReport {
   std::array<std::vector<double>, all_work.size()> rounds;  // seconds of every round, by Work
   std::array<double, all_work.size()> seconds{};            // their medians
   std::array<double, all_work.size()> flops{};              // required by the work, 2 per multiply-add
-  at::ScalarType ceiling_dtype = at::kFloat;
+  ProductType ceiling_type = ProductType::f32;
   double peak_resident_mb = 0;  // 10^6 bytes: up to the end of the warm-up, without the ceiling's weights
 
   double gflops(Work work) const;

@@ -28,7 +28,7 @@ PassRows all_rows(const TokenBatch& batch) {
 }
 
 PassRows wanted_rows(const ForwardRequest& request, const PassRows& all) {
-  if (!request.wanted) return all;
+  if (!request.wanted || request.wanted->size() == request.tokens.ids.size()) return all;
   const std::vector<std::int64_t>& wanted = *request.wanted;
   std::vector<std::int64_t> offsets;
   for (const std::int64_t offset : request.tokens.offsets)

@@ -40,7 +40,10 @@ Rows rows_of(const std::vector<std::int64_t>* tokens, const HeadTask& task) {
   if (tokens == nullptr) return {nullptr, task.first, task.length};
   const auto first = std::lower_bound(tokens->begin(), tokens->end(), task.first);
   const auto last = std::lower_bound(first, tokens->end(), task.first + task.length);
-  return {tokens->data() + (first - tokens->begin()), first - tokens->begin(), last - first};
+  // An empty list is not the same as none, which a null pointer would say.
+  static constexpr std::int64_t nowhere = 0;
+  const std::int64_t* own = tokens->empty() ? &nowhere : tokens->data() + (first - tokens->begin());
+  return {own, first - tokens->begin(), last - first};
 }
 
 // Null where none of this head's keys is removed.

@@ -1,7 +1,5 @@
 #include "ops/ceiling.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -9,8 +7,6 @@
 #include <map>
 #include <unordered_map>
 #include <utility>
-
-#include "ops/linear.h"
 
 namespace sinkscope {
 namespace {
@@ -27,11 +23,12 @@ struct PackedProduct {
   std::unordered_map<int, memory> arguments;
 };
 
-dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, memory::data_type type, std::int64_t rows,
+dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, ProductType type, std::int64_t rows,
                                       WeightSize weight) {
-  const memory::desc x({rows, weight.in}, type, memory::format_tag::ab);
-  const memory::desc w({weight.in, weight.out}, type, memory::format_tag::any);
-  const memory::desc y({rows, weight.out}, type, memory::format_tag::ab);
+  const OperandTypes types = operand_types(type);
+  const memory::desc x({rows, weight.in}, types.a, memory::format_tag::ab);
+  const memory::desc w({weight.in, weight.out}, types.b, memory::format_tag::any);
+  const memory::desc y({rows, weight.out}, types.c, memory::format_tag::ab);
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, x, w, y};
 #else
@@ -39,16 +36,15 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, memory::data_t
 #endif
 }
 
-// Numbers in [1, 2) or (-2, -1]: ordinary ones in either type, whatever place the layout gives them.
-void fill(memory& target, memory::data_type type) {
+// Numbers in [1, 2) or (-2, -1]: ordinary ones in either floating type, whatever place the layout gives them.
+void fill(memory& target, ProductType type) {
   auto* bytes = static_cast<std::byte*>(target.get_data_handle());
   const std::size_t size = target.get_desc().get_size();
   std::vector<std::uint32_t> pattern(std::size_t{1} << 16);
   std::uint32_t state = 1;
   for (std::uint32_t& word : pattern) {
     state = state * 1664525 + 1013904223;  // Numerical Recipes' generator
-    word = type == memory::data_type::bf16 ? (state & 0x807f807f) | 0x3f803f80
-                                           : (state & 0x807fffff) | 0x3f800000;
+    word = type == ProductType::bf16 ? (state & 0x807f807f) | 0x3f803f80 : (state & 0x807fffff) | 0x3f800000;
   }
   const std::size_t length = pattern.size() * sizeof pattern[0];
   for (std::size_t at = 0; at < size; at += length)
@@ -60,8 +56,7 @@ void fill(memory& target, memory::data_type type) {
 struct ProductCeiling::Products {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  at::ScalarType dtype = at::kFloat;
-  memory::data_type type = memory::data_type::f32;
+  ProductType type = ProductType::f32;
   std::int64_t rows = 0;
   std::int64_t layers = 0;
   std::vector<std::vector<PackedProduct>> copies;  // of a layer
@@ -95,18 +90,17 @@ struct ProductCeiling::Products {
   }
 };
 
-ProductCeiling::ProductCeiling(at::ScalarType dtype, std::int64_t rows, const std::vector<WeightSize>& layer,
+ProductCeiling::ProductCeiling(ProductType type, std::int64_t rows, const std::vector<WeightSize>& layer,
                                std::int64_t layers, WeightSize head)
     : products_(std::make_unique<Products>()) {
   Products& p = *products_;
-  p.dtype = dtype == at::kBFloat16 && has_bfloat16_products() ? at::kBFloat16 : at::kFloat;
-  p.type = p.dtype == at::kBFloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+  p.type = type;
   p.rows = rows;
   p.layers = layers;
   std::int64_t layer_elements = 0;
   for (const WeightSize& size : layer) layer_elements += size.out * size.in;
-  const std::int64_t layer_bytes =
-      std::max<std::int64_t>(1, layer_elements * static_cast<std::int64_t>(c10::elementSize(p.dtype)));
+  const std::int64_t layer_bytes = std::max<std::int64_t>(
+      1, layer_elements * static_cast<std::int64_t>(memory::data_type_size(operand_types(type).b)));
   const std::int64_t copies = std::min(layers, (bytes_beyond_caches + layer_bytes - 1) / layer_bytes);
   for (std::int64_t copy = 0; copy < copies; ++copy) {
     p.copies.emplace_back();
@@ -130,6 +124,6 @@ void ProductCeiling::run() {
 
 double ProductCeiling::flops() const { return products_->flops; }
 
-at::ScalarType ProductCeiling::dtype() const { return products_->dtype; }
+ProductType ProductCeiling::type() const { return products_->type; }
 
 }  // namespace sinkscope

@@ -2,11 +2,11 @@
 // forward pass is measured against.
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "ops/product.h"
 
 namespace sinkscope {
 
@@ -22,8 +22,8 @@ struct WeightSize {
 /// head.
 class ProductCeiling {
  public:
-  /// dtype float32 or bfloat16. The number of threads must stay what it is at construction.
-  ProductCeiling(at::ScalarType dtype, std::int64_t rows, const std::vector<WeightSize>& layer,
+  /// The number of threads must stay what it is at construction.
+  ProductCeiling(ProductType type, std::int64_t rows, const std::vector<WeightSize>& layer,
                  std::int64_t layers, WeightSize head);
   ~ProductCeiling();
   ProductCeiling(const ProductCeiling&) = delete;
@@ -35,8 +35,7 @@ class ProductCeiling {
   /// 2 per multiply-add.
   double flops() const;
 
-  /// What is multiplied: float32 for bfloat16 on a processor without bfloat16 products.
-  at::ScalarType dtype() const;
+  ProductType type() const;
 
  private:
   struct Products;

@@ -1,7 +1,7 @@
 #include "ops/linear.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
 #include <sinkscope/error.h>
 
 #include <algorithm>
@@ -28,6 +28,11 @@ InputForm input_form(at::ScalarType dtype, bool int8) {
   return dtype == at::kBFloat16 && !has_bfloat16_products() ? InputForm::widened : InputForm::storage;
 }
 
+ProductType product_type(at::ScalarType dtype, bool int8) {
+  if (int8) return ProductType::int8;
+  return dtype == at::kBFloat16 && has_bfloat16_products() ? ProductType::bf16 : ProductType::f32;
+}
+
 Linear::Linear(Backend backend, const at::Tensor& weight, const LinearOptions& options)
     : backend_(backend), dtype_(options.dtype), in_(weight.size(1)), out_(weight.size(0)) {
   if (backend == Backend::aten) {
@@ -43,10 +48,7 @@ Linear::Linear(Backend backend, const at::Tensor& weight, const LinearOptions& o
   pack(weight.contiguous(), options);
 }
 
-ProductType Linear::product_type() const {
-  if (form_ == InputForm::quantised) return ProductType::int8;
-  return dtype_ == at::kBFloat16 && form_ == InputForm::storage ? ProductType::bf16 : ProductType::f32;
-}
+ProductType Linear::type() const { return product_type(dtype_, form_ == InputForm::quantised); }
 
 void Linear::cut(std::int64_t granule) {
   const std::int64_t width = slice_width_for(out_, granule);
@@ -59,7 +61,7 @@ void Linear::pack(const at::Tensor& weight, const LinearOptions& options) {
   const at::ScalarType stored = form_ == InputForm::quantised ? at::kChar : dtype_;
   const bool keeps_rows =
       form_ == InputForm::widened || std::any_of(slices_.begin(), slices_.end(), [&](const Slice& slice) {
-        return weight_layout(product_type(), slice.width, in_).in_place;
+        return weight_layout(type(), slice.width, in_).in_place;
       });
   const bool as_it_lies = keeps_rows && weight.scalar_type() == stored;
   if (as_it_lies)
@@ -71,6 +73,7 @@ void Linear::pack(const at::Tensor& weight, const LinearOptions& options) {
     weight_sum_.resize(static_cast<std::size_t>(out_));
   }
   parallel_for(slice_count(), [&](std::int64_t i) {
+    const c10::InferenceMode no_autograd;  // a thread's own; weight_ may have been made under the caller's
     if (form_ == InputForm::quantised)
       quantise_slice(slices_[i], weight);
     else
@@ -81,10 +84,9 @@ void Linear::pack(const at::Tensor& weight, const LinearOptions& options) {
 
 void Linear::pack_slice(Slice& slice, const at::Tensor& weight) {
   const at::Tensor rows = weight.narrow(0, slice.begin, slice.width);
-  const bool in_place =
-      form_ == InputForm::widened || weight_layout(product_type(), slice.width, in_).in_place;
+  const bool in_place = form_ == InputForm::widened || weight_layout(type(), slice.width, in_).in_place;
   if (!in_place) {
-    slice.packed = pack_weight(rows.to(dtype_).data_ptr(), product_type(), slice.width, in_);
+    slice.packed = pack_weight(rows.to(dtype_).data_ptr(), type(), slice.width, in_);
   } else if (weight_.data_ptr() != weight.data_ptr()) {
     weight_.narrow(0, slice.begin, slice.width).copy_(rows);
   }
@@ -137,10 +139,10 @@ void Linear::multiply(std::int64_t slice_index, const void* slice_weight, const 
                   piece.begin * in_ * input.values.element_size();
   const CpuKernels& kernels = cpu_kernels();
   if (form_ == InputForm::storage) {
-    sinkscope::multiply({product_type(), piece.rows, slice.width, in_, stride}, x, slice_weight, result);
+    sinkscope::multiply({type(), piece.rows, slice.width, in_, stride}, x, slice_weight, result);
     return;
   }
-  const ProductShape shape{product_type(), piece.rows, slice.width, in_, slice.width};
+  const ProductShape shape{type(), piece.rows, slice.width, in_, slice.width};
   if (form_ == InputForm::widened) {
     auto* sums = scratch.sums.get<float>(static_cast<std::size_t>(piece.rows * slice.width));
     sinkscope::multiply(shape, x, slice_weight, sums);

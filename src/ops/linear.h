@@ -28,8 +28,10 @@ struct LinearOptions {
 /// Columns of the widest slice, unless a granule is wider.
 inline constexpr std::int64_t widest_slice = 256;
 
-/// The form in which inputs of this type reach the products of weights kept like this on the CPU.
+/// The form in which inputs of this type reach the products of weights kept like this on the CPU, and what is
+/// multiplied there: float32 for bfloat16 on a processor without bfloat16 products.
 InputForm input_form(at::ScalarType dtype, bool int8);
+ProductType product_type(at::ScalarType dtype, bool int8);
 
 /// What a thread needs to multiply one slice.
 struct SliceScratch {
@@ -85,7 +87,7 @@ class Linear {
   void pack(const at::Tensor& weight, const LinearOptions& options);
   void pack_slice(Slice& slice, const at::Tensor& weight);
   void quantise_slice(Slice& slice, const at::Tensor& weight);
-  ProductType product_type() const;
+  ProductType type() const;
 
   Backend backend_ = Backend::cpu;
   at::ScalarType dtype_ = at::kFloat;

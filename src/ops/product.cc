@@ -25,22 +25,6 @@ dnnl::stream& thread_stream() {
   return stream;
 }
 
-struct OperandTypes {
-  memory::data_type a, b, c;
-};
-
-OperandTypes operand_types(ProductType type) {
-  using dt = memory::data_type;
-  switch (type) {
-    case ProductType::bf16:
-      return {dt::bf16, dt::bf16, dt::bf16};
-    case ProductType::int8:
-      return {dt::u8, dt::s8, dt::s32};
-    default:
-      return {dt::f32, dt::f32, dt::f32};
-  }
-}
-
 struct Product {
   dnnl::matmul primitive;
   memory::desc a;
@@ -101,6 +85,18 @@ bool runs(dnnl::cpu_isa wanted) {
 }
 
 }  // namespace
+
+OperandTypes operand_types(ProductType type) {
+  using dt = memory::data_type;
+  switch (type) {
+    case ProductType::bf16:
+      return {dt::bf16, dt::bf16, dt::bf16};
+    case ProductType::int8:
+      return {dt::u8, dt::s8, dt::s32};
+    default:
+      return {dt::f32, dt::f32, dt::f32};
+  }
+}
 
 bool has_bfloat16_products() { return runs(dnnl::cpu_isa::avx512_core_bf16); }
 

@@ -15,6 +15,11 @@ enum class ProductType {
   int8,  ///< uint8 x int8 -> int32, exact
 };
 
+struct OperandTypes {
+  dnnl::memory::data_type a, b, c;
+};
+OperandTypes operand_types(ProductType type);
+
 struct ProductShape {
   ProductType type;
   std::int64_t rows;           // M

@@ -77,7 +77,7 @@ TEST(MakeCheckpoint, WrongUseIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> table{
       {{"--out", out}, "--like"},
       {{"--like", "llada-8b"}, "--out"},
-      {{"--like", "gpt-2", "--out", out}, "llada-8b, mmada-8b, llada-tiny"},
+      {{"--like", "gpt-2", "--out", out}, "llada-8b, mmada-8b, llada-small, llada-tiny"},
       {{"--like", "llada-tiny", "--layers", "0", "--out", out}, "--layers is 0"},
       {{"--like", "llada-tiny", "--layers", "5000", "--out", out}, "--layers is 5000"},
       {{"--like", "llada-tiny", "--layers", "two", "--out", out}, "'two'"},

@@ -28,20 +28,23 @@ TEST(Flops, AttentionMultipliesEveryQueryWithEveryKeyAndValue) {
   ModelConfig config = llada_8b();
   config.kv_heads = 4;  // fewer keys to project, as many to multiply: each serves several heads
   const double scores_and_values = 2.0 * 2.0 * 32 * 32 * 512.0 * 512.0 * 128;
-  EXPECT_EQ(forward_flops(config, 512, 0).attention, scores_and_values);
+  EXPECT_EQ(forward_flops(config, 512, 512).attention, scores_and_values);
   // query and output 4096 x 4096, key and value 512 x 4096
-  EXPECT_EQ(forward_flops(config, 512, 0).projections, 2.0 * 32 * 512 * 4096 * (2 * 4096 + 2 * 512));
+  EXPECT_EQ(forward_flops(config, 512, 512).projections, 2.0 * 32 * 512 * 4096 * (2 * 4096 + 2 * 512));
 }
 
-TEST(Flops, TheHeadCountsTheRowsAskedFor) {
-  const ForwardFlops none = forward_flops(llada_8b(), 512, 0), some = forward_flops(llada_8b(), 512, 100);
-  EXPECT_EQ(none.head, 0);
-  EXPECT_EQ(some.total() - none.total(), 2.0 * 100 * 4096 * 126464);
+TEST(Flops, TheLastBlockAndTheHeadCountTheWantedRows) {
+  const ForwardFlops all = forward_flops(llada_8b(), 512, 512), some = forward_flops(llada_8b(), 512, 100);
+  EXPECT_EQ(all.head - some.head, 2.0 * 412 * 4096 * 126464);
+  EXPECT_EQ(all.mlp - some.mlp, 6.0 * 412 * 4096 * 12288);
+  EXPECT_EQ(all.projections - some.projections, 2.0 * 412 * 4096 * 4096);
+  EXPECT_EQ(all.attention - some.attention, 2.0 * 412 * 512 * 4096);
+  EXPECT_EQ(forward_flops(llada_8b(), 512, 0).head, 0);
 }
 
 TEST(Flops, TheFormulaForPeopleHasTheNumbers) {
   const std::string text = describe_flops(llada_8b(), 512, 256);
-  EXPECT_THAT(text, testing::HasSubstr("32 * 4 * 512 * 512 * 4096"));
+  EXPECT_THAT(text, testing::HasSubstr("32 * 2 * 512 * 512 * 4096 + (31 * 512 + 256) * 2 * 512 * 4096"));
   EXPECT_THAT(text, testing::HasSubstr("2 * 256 * 4096 * 126464"));
   EXPECT_THAT(text, testing::HasSubstr("together"));
 }

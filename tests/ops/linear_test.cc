@@ -2,6 +2,7 @@
 #include "ops/linear.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
 #include <omp.h>
 #include <sinkscope/error.h>
 
@@ -76,6 +77,15 @@ TEST(Linear, StoredTypesAreConverted) {
     const at::Tensor expected = at::linear(x, weight.to(at::kFloat));
     EXPECT_TRUE(near(multiply({Backend::cpu, weight, {}}, x, offsets), expected, 1e-5));
     EXPECT_TRUE(near(multiply({Backend::aten, weight, {}}, x, offsets), expected, 1e-5));
+  }
+}
+
+// The program works in inference mode, whose tensors other threads may not write without it.
+TEST(Linear, LoadsInInferenceModeOnAllThreads) {
+  const c10::InferenceMode no_autograd;
+  for (const bool int8 : {false, true}) {
+    const at::Tensor weight = at::randn({600, 16}).to(at::kBFloat16);
+    EXPECT_NO_THROW(Linear(Backend::cpu, weight, {.int8 = int8}));
   }
 }
 
