@@ -47,7 +47,8 @@ std::int64_t bytes_of_threads(const ModelConfig& config, const MemoryUse& use) {
   const InputForm form = input_form(use.dtype, use.weights == WeightFormat::int8);
   const std::int64_t width = widest_slice;
   const std::int64_t longest = std::max(config.width, config.mlp_width);
-  const std::int64_t results = 3 * most_rows_of_a_piece * width * value;  // gate and up, or the head's
+  const std::int64_t results =
+      4 * most_rows_of_a_piece * width * value;  // gate and up, or the head's, and one apart
   const std::int64_t sums = form == InputForm::storage ? 0 : 2 * most_rows_of_a_piece * width * float_bytes;
   const std::int64_t widened = form == InputForm::widened ? 2 * width * longest * float_bytes : 0;
   return use.threads * (results + sums + widened + attention_workspace(config, use));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ops/parallel.h"
 
@@ -132,6 +133,24 @@ const void* Linear::slice_weight(std::int64_t slice_index, SliceScratch& scratch
   return wide;
 }
 
+// With a packed weight and rows of the result apart from each other, oneDNN 2.6 falls back to its reference
+// implementation, which is slower by orders of magnitude: such products are made dense and copied.
+void Linear::multiply_as_stored(const Slice& slice, const void* slice_weight, const void* x,
+                                std::int64_t rows, void* result, std::int64_t stride,
+                                SliceScratch& scratch) const {
+  if (!slice.packed || stride == slice.width) {
+    sinkscope::multiply({type(), rows, slice.width, in_, stride}, x, slice_weight, result);
+    return;
+  }
+  const std::size_t value = c10::elementSize(dtype_);
+  const std::size_t row_bytes = static_cast<std::size_t>(slice.width) * value;
+  auto* dense = scratch.sums.get<std::byte>(static_cast<std::size_t>(rows) * row_bytes);
+  sinkscope::multiply({type(), rows, slice.width, in_, slice.width}, x, slice_weight, dense);
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::memcpy(static_cast<std::byte*>(result) + static_cast<std::size_t>(row * stride) * value,
+                dense + static_cast<std::size_t>(row) * row_bytes, row_bytes);
+}
+
 void Linear::multiply(std::int64_t slice_index, const void* slice_weight, const ProductInput& input,
                       RowPiece piece, void* result, std::int64_t stride, SliceScratch& scratch) const {
   const Slice& slice = slices_[slice_index];
@@ -139,7 +158,7 @@ void Linear::multiply(std::int64_t slice_index, const void* slice_weight, const 
                   piece.begin * in_ * input.values.element_size();
   const CpuKernels& kernels = cpu_kernels();
   if (form_ == InputForm::storage) {
-    sinkscope::multiply({type(), piece.rows, slice.width, in_, stride}, x, slice_weight, result);
+    multiply_as_stored(slice, slice_weight, x, piece.rows, result, stride, scratch);
     return;
   }
   const ProductShape shape{type(), piece.rows, slice.width, in_, slice.width};

@@ -87,6 +87,8 @@ class Linear {
   void pack(const at::Tensor& weight, const LinearOptions& options);
   void pack_slice(Slice& slice, const at::Tensor& weight);
   void quantise_slice(Slice& slice, const at::Tensor& weight);
+  void multiply_as_stored(const Slice& slice, const void* slice_weight, const void* x, std::int64_t rows,
+                          void* result, std::int64_t stride, SliceScratch& scratch) const;
   ProductType type() const;
 
   Backend backend_ = Backend::cpu;
