@@ -135,7 +135,8 @@ class RunDirectory {
   /// place already; a missing one or an index that is done throws Error.
   void add_sample(const SampleRecord& record);
 
-  /// Sets `ended` in run.json. The object stays open.
+  /// Puts the lines of samples.jsonl in the order of their indices and sets `ended` in run.json. The object
+  /// stays open.
   void end();
 
  private:

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "base/files.h"
@@ -165,6 +166,19 @@ struct RunDirectory::State {
     else
       samples.truncate(samples_read.sound_bytes);
   }
+
+  // Samples are finished in any order; a whole run's lines are in that of the indices.
+  void sort_samples() {
+    const SampleLines read = read_sample_lines(folder / samples_name);
+    std::map<std::int64_t, std::string_view> by_index;
+    for (std::size_t i = 0; i < read.records.size(); ++i)
+      by_index.emplace(read.records[i].index, read.lines[i]);
+    std::string sorted;
+    std::string as_finished;
+    for (const auto& [index, line] : by_index) sorted += line;
+    for (const auto& line : read.lines) as_finished += line;
+    if (sorted != as_finished) samples.replace(sorted);
+  }
 };
 
 RunDirectory::RunDirectory(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -235,6 +249,7 @@ void RunDirectory::add_sample(const SampleRecord& record) {
 }
 
 void RunDirectory::end() {
+  state_->sort_samples();
   state_->info.ended = utc_now();
   state_->write_info();
 }

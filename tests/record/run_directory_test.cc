@@ -147,6 +147,22 @@ TEST(RunDirectory, WritesSamplesFieldByField) {
   EXPECT_THAT(run.finished(), ElementsAre(1, 3));
 }
 
+TEST(RunDirectory, ItsEndPutsTheSamplesInOrder) {
+  const TemporaryFolder folder;
+  RunDirectory run = RunDirectory::create(folder / "run", example_info());
+  for (const std::int64_t index : {2, 0, 1}) add_sample(run, index);
+  const auto indices = [&] {
+    std::vector<std::int64_t> found;
+    for (const SampleRecord& record : read_samples(run.folder())) found.push_back(record.index);
+    return found;
+  };
+  EXPECT_THAT(indices(), ElementsAre(2, 0, 1));
+  run.end();
+  EXPECT_THAT(indices(), ElementsAre(0, 1, 2));
+  add_sample(run, 3);  // it is still this run's file
+  EXPECT_THAT(indices(), ElementsAre(0, 1, 2, 3));
+}
+
 TEST(RunDirectory, IsReadAsItWasWritten) {
   const TemporaryFolder folder;
   RunDirectory run = RunDirectory::create(folder / "run", example_info());
