@@ -1,6 +1,7 @@
 """How far a dtype is from float32 on the states of a float32 run.
 
-python3 dtype_agreement.py PROGRAM MODEL RUN [DTYPE], RUN made with --dtype f32. Takes every 16th step of every sample and compares the logits of masked positions.
+python3 dtype_agreement.py PROGRAM MODEL RUN [DTYPE], RUN made with --dtype f32; DTYPE is bf16, or f32+int8 or bf16+int8 for 8-bit weights.
+Takes every 16th step of every sample and compares the logits of masked positions.
 """
 import pathlib
 import subprocess
@@ -13,11 +14,16 @@ program, model, run = sys.argv[1:4]
 dtype = sys.argv[4] if len(sys.argv) > 4 else "bf16"
 
 
+def options_of(kind):
+    name, _, weights = kind.partition("+")
+    return ["--dtype", name, "--weights", weights or "native"]
+
+
 def logits(rows, kind):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "f.npz"
         ids = ";".join(",".join(map(str, row)) for row in rows)
-        subprocess.run([program, "forward", model, "--ids", ids, "--out", out, "--dtype", kind, "--quiet"], check=True)
+        subprocess.run([program, "forward", model, "--ids", ids, "--out", out, "--quiet", *options_of(kind)], check=True)
         return np.load(out)["logits"].astype(np.float64)
 
 
