@@ -54,13 +54,19 @@ const std::uint8_t* removed_keys(const Call& call, const HeadTask& task) {
   return any ? of_head : nullptr;
 }
 
+// Null in an empty tensor.
+template <typename T>
+T* element(const at::Tensor& tensor, std::int64_t token, std::int64_t offset) {
+  return tensor.numel() == 0 ? nullptr : storage_of<T>(tensor) + token * tensor.stride(0) + offset;
+}
+
 template <typename T>
 AttentionHead<T> describe(const Call& call, const HeadTask& task) {
   const std::int64_t width = call.q.size(2);
   const std::int64_t kv_head = task.head / (call.q.size(1) / call.k.size(1));
   const Rows queries = rows_of(call.request.query_tokens, task);
-  const bool all_outputs = call.request.output_tokens == nullptr;
-  const Rows outputs = all_outputs ? queries : rows_of(call.request.output_tokens, task);
+  const Rows outputs =
+      call.request.output_tokens == nullptr ? queries : rows_of(call.request.output_tokens, task);
   AttentionHead<T> head;
   head.keys = task.length;
   head.queries = queries.count;
@@ -68,14 +74,14 @@ AttentionHead<T> describe(const Call& call, const HeadTask& task) {
   head.query_stride = call.q.stride(0);
   head.key_stride = call.k.stride(0);
   head.output_stride = call.output.stride(0);
-  head.q = storage_of<T>(call.q) + queries.first * head.query_stride + task.head * width;
-  head.k = storage_of<T>(call.k) + task.first * head.key_stride + kv_head * width;
-  head.v = storage_of<T>(call.v) + task.first * head.key_stride + kv_head * width;
-  head.output = storage_of<T>(call.output) + outputs.first * head.output_stride + task.head * width;
+  head.q = element<T>(call.q, queries.first, task.head * width);
+  head.k = element<T>(call.k, task.first, kv_head * width);
+  head.v = element<T>(call.v, task.first, kv_head * width);
+  head.output = element<T>(call.output, outputs.first, task.head * width);
   head.first_token = task.first;
   head.query_tokens = queries.tokens;
-  head.output_tokens = all_outputs ? nullptr : outputs.tokens;
-  head.outputs = all_outputs ? 0 : outputs.count;
+  head.output_tokens = outputs.tokens;
+  head.outputs = outputs.count;
   head.query_class = call.layout.query_class.data() + task.first;
   head.removed = removed_keys(call, task);
   return head;

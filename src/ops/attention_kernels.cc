@@ -71,8 +71,8 @@ Tile begin_tile(Work<Dot, T>& work, std::int64_t first) {
     const std::int64_t token =
         head.query_tokens == nullptr ? head.first_token + query : head.query_tokens[query];
     tile.position[r] = token - head.first_token;
-    const bool listed = work.outputs_done < head.outputs && head.output_tokens[work.outputs_done] == token;
-    if (head.output_tokens == nullptr || listed) {
+    const bool all = head.outputs == head.queries;
+    if (all || (work.outputs_done < head.outputs && head.output_tokens[work.outputs_done] == token)) {
       tile.wanted[tile.outputs] = r;
       tile.output_row[tile.outputs++] = work.outputs_done++;
     }

@@ -26,10 +26,10 @@ struct AttentionHead {
   std::int64_t query_stride = 0;
   std::int64_t key_stride = 0;
   std::int64_t output_stride = 0;
+  std::int64_t outputs = 0;                     // queries whose output is wanted
   std::int64_t first_token = 0;                 // of the sequence in the batch; what the two lists count from
   const std::int64_t* query_tokens = nullptr;   // [Q] ascending; null: query i is token i of the sequence
-  const std::int64_t* output_tokens = nullptr;  // ascending; null: the rows of all queries
-  std::int64_t outputs = 0;                     // length of output_tokens
+  const std::int64_t* output_tokens = nullptr;  // [outputs] ascending; read where outputs < Q
   const std::uint8_t* query_class = nullptr;    // [S]; read when columns or statistics are asked for
   const std::uint8_t* removed = nullptr;        // [S], 1 removes a key; null: none is removed
 };
