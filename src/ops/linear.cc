@@ -161,7 +161,8 @@ void Linear::multiply(std::int64_t slice_index, const void* slice_weight, const 
     multiply_as_stored(slice, slice_weight, x, piece.rows, result, stride, scratch);
     return;
   }
-  const ProductShape shape{type(), piece.rows, slice.width, in_, slice.width};
+  // A slice that has just been widened is in rows, also where oneDNN would rather have it packed.
+  const ProductShape shape{type(), piece.rows, slice.width, in_, slice.width, form_ == InputForm::widened};
   if (form_ == InputForm::widened) {
     auto* sums = scratch.sums.get<float>(static_cast<std::size_t>(piece.rows * slice.width));
     sinkscope::multiply(shape, x, slice_weight, sums);

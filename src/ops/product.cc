@@ -70,8 +70,9 @@ const Product& product(const ProductShape& shape) {
   const std::lock_guard lock(mutex);
   std::unique_ptr<const Product>& entry = products[shape];
   if (!entry) {
-    const auto description =
-        describe(shape, weight_layout(shape.type, shape.columns, shape.inner).description);
+    const auto description = describe(
+        shape, shape.plain_weight ? transposed_plain(shape.type, shape.columns, shape.inner)
+                                  : weight_layout(shape.type, shape.columns, shape.inner).description);
     entry = std::make_unique<const Product>(Product{dnnl::matmul(description), description.src_desc(),
                                                     description.weights_desc(), description.dst_desc(),
                                                     description.scratchpad_desc().get_size()});

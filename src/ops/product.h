@@ -26,6 +26,7 @@ struct ProductShape {
   std::int64_t columns;        // N
   std::int64_t inner;          // K
   std::int64_t result_stride;  // elements from one row of C to the next
+  bool plain_weight = false;   // B is row-major [N, K], whatever weight_layout(...) says
   auto operator<=>(const ProductShape&) const = default;
 };
 
@@ -40,7 +41,8 @@ const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::i
 /// Row-major [N, K] memory into that layout.
 dnnl::memory pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner);
 
-/// C = A B^T on the calling thread. a: row-major [M, K]; b: in weight_layout(...), c: row stride as in shape.
+/// C = A B^T on the calling thread. a: row-major [M, K]; b: in weight_layout(...) or row-major, c: row
+/// stride, both as in shape.
 void multiply(const ProductShape& shape, const void* a, const void* b, void* c);
 
 /// Whether this processor multiplies bfloat16 itself (and oneDNN knows how).
