@@ -4,7 +4,7 @@
 
 The layer computes attention as the study of these sinks did: scores of all queries and keys, their softmax as a
 tensor [heads, S, S], its product with the values. `sinkscope bench` counts the same FLOPs and sums the columns
-without ever having the maps. Needs PyTorch (Debian: apt-get install python3-torch); weights are random.
+without ever having the maps. Needs PyTorch (Debian: apt-get install python3-torch libopenblas0); weights are random.
 """
 import argparse
 import json
@@ -17,7 +17,8 @@ import time
 try:
     import torch
 except ImportError:
-    sys.exit("eager_layer.py: this Python has no PyTorch; on Debian `apt-get install python3-torch` gives it to /usr/bin/python3")
+    sys.exit("eager_layer.py: this Python has no PyTorch; on Debian `apt-get install python3-torch libopenblas0` gives it "
+             "to /usr/bin/python3")
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 ROPE_THETA = 500000.0
@@ -28,7 +29,7 @@ class Layer:
 
     def __init__(self, width, heads, mlp, dtype):
         def matrix(rows, columns):
-            return (torch.randn(rows, columns) * 0.02).to(dtype)
+            return torch.empty(rows, columns, dtype=dtype).normal_(0, 0.02)
 
         self.heads = heads
         self.q, self.k, self.v, self.out = (matrix(width, width) for _ in range(4))
@@ -83,6 +84,14 @@ def measure(layer, positions, width, mlp, dtype, repeat):
     return statistics.median(seconds)
 
 
+def warn_of_reference_blas():
+    """Debian's PyTorch multiplies by whatever BLAS is installed; the reference one is 50 times slower than others."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        if "/blas/libblas.so" in maps.read():
+            print("eager_layer.py: PyTorch uses the reference BLAS here, which says little about PyTorch; "
+                  "apt-get install libopenblas0 gives it a fast one", file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--positions", default="512", help="lengths S[,S...], ascending: peak memory only grows [512]")
@@ -100,6 +109,7 @@ def main():
         parser.error("--repeat, --heads and --mlp begin at 1, and --width is a multiple of 2 * --heads")
     if options.threads > 0:
         torch.set_num_threads(options.threads)
+    warn_of_reference_blas()
     torch.manual_seed(0)
     dtype = DTYPES[options.dtype]
     with torch.inference_mode():
