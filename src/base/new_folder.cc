@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // "DIR/" names DIR: the temporary name belongs beside it, not into it.
-fs::path without_slash(fs::path place) {
+fs::path without_slash(const fs::path& place) {
   return place.has_filename() || !place.has_parent_path() ? place : place.parent_path();
 }
 

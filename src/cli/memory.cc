@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sinkscope/error.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,12 +45,24 @@ std::int64_t left_in_cgroup() {
   return limit == no_limit || used == no_limit ? limit : std::max<std::int64_t>(limit - used, 0);
 }
 
-std::int64_t resident_now() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t all = 0;
+struct OwnMemory {
+  std::int64_t mapped = 0;
   std::int64_t resident = 0;
-  file >> all >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
+};
+
+OwnMemory own_memory() {
+  std::ifstream file("/proc/self/statm");
+  OwnMemory pages;
+  file >> pages.mapped >> pages.resident;
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  return {pages.mapped * page, pages.resident * page};
+}
+
+// `ulimit -v`
+std::int64_t left_in_limit() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return no_limit;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - own_memory().mapped, 0);
 }
 
 struct Alternative {
@@ -75,10 +88,10 @@ std::vector<Alternative> alternatives_to(const MemoryUse& use) {
 
 }  // namespace
 
-std::int64_t available_memory() { return std::min(left_in_system(), left_in_cgroup()); }
+std::int64_t available_memory() { return std::min({left_in_system(), left_in_cgroup(), left_in_limit()}); }
 
 std::int64_t expected_peak(const MemoryEstimate& estimate) {
-  return resident_now() + first_pass_bytes + estimate.total();
+  return own_memory().resident + first_pass_bytes + estimate.total();
 }
 
 std::string memory_text(std::int64_t bytes) {

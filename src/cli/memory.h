@@ -8,7 +8,7 @@
 
 namespace sinkscope {
 
-/// Bytes this process can still get: what the system has left, and what its cgroup allows.
+/// Bytes this process can still get: what the system has left, and what its cgroup and `ulimit -v` allow.
 std::int64_t available_memory();
 
 /// Bytes of the largest resident set to expect of this process: what it has now, what libraries and code made

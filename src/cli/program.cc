@@ -46,6 +46,15 @@ void refuse_unknown_command(const CLI::App& program, const std::vector<std::stri
 
 }  // namespace
 
+std::string message_of(const std::exception& error) {
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  const std::string message = from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                         message.find("can't allocate memory") != std::string::npos;
+  if (no_memory) return "out of memory: a smaller model, --batch or --gen-len needs less";
+  return from_torch != nullptr ? "libtorch: " + message : message;
+}
+
 int run_program(std::vector<std::string> arguments) {
   const c10::InferenceMode no_autograd;
   CLI::App program("Attention sinks in diffusion language models: run, record, intervene.", "sinkscope");
@@ -64,12 +73,8 @@ int run_program(std::vector<std::string> arguments) {
     return fail(2, fmt::format("{} (see {})", error.what(), help));
   } catch (const UsageError& error) {
     return fail(2, error.what());
-  } catch (const c10::Error& error) {
-    return fail(1, fmt::format("libtorch: {}", error.what_without_backtrace()));
-  } catch (const std::bad_alloc&) {
-    return fail(1, "out of memory: a smaller model, --batch or --gen-len needs less");
   } catch (const std::exception& error) {
-    return fail(1, error.what());
+    return fail(1, message_of(error));
   }
 }
 

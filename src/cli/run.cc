@@ -204,7 +204,7 @@ void run_command(RunOptions options, const OptionTable& table) {
     run.end();
   } catch (const std::exception& error) {
     throw Error("{} ({} of {} samples are finished and kept; go on with: sinkscope run --resume {})",
-                error.what(), run.finished().size(), prepared.size(), run.folder().string());
+                message_of(error), run.finished().size(), prepared.size(), run.folder().string());
   }
   note(options.common.quiet,
        fmt::format("{} samples are in {}", run.finished().size(), run.folder().string()));

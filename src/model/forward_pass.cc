@@ -47,10 +47,16 @@ bool observes(const ForwardRequest& request) {
   return request.capture != Capture::none || !request.maps.empty() || request.removed != nullptr;
 }
 
-// Rows of the embedding in the storage dtype, cast to the model's.
-at::Tensor embed(const TransformerWeights& weights, const TokenBatch& batch) {
-  const at::Tensor ids = at::tensor(at::ArrayRef<std::int32_t>(batch.ids), at::TensorOptions(at::kInt));
-  return at::index_select(weights.embedding, 0, ids.to(weights.embedding.device())).to(weights.dtype);
+// Rows of the embedding in the storage dtype, cast to the model's; into x where there is room.
+void embed(const TransformerWeights& weights, const TokenBatch& batch, at::Tensor& x) {
+  const at::Tensor ids = at::tensor(at::ArrayRef<std::int32_t>(batch.ids), at::TensorOptions(at::kInt))
+                             .to(weights.embedding.device());
+  if (!x.defined())
+    x = at::index_select(weights.embedding, 0, ids).to(weights.dtype);
+  else if (weights.embedding.scalar_type() == weights.dtype)
+    at::index_select_out(x, weights.embedding, 0, ids);
+  else
+    x.copy_(at::index_select(weights.embedding, 0, ids));
 }
 
 }  // namespace
@@ -77,10 +83,8 @@ ForwardResult ForwardPass::run() {
     arena_.reserve(plan_pass(shape_, all_.count()));
     x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
     wanted_x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
-    x_.copy_(embed(weights_, request_.tokens));
-  } else {
-    x_ = embed(weights_, request_.tokens);
   }
+  embed(weights_, request_.tokens, x_);
   block_mark_ = arena_.mark();
   workspace_.observation.begin(config_, request_);
   if (request_.hidden_norms) hidden_norms_.push_back(l2_norm(weights_.backend, x_));

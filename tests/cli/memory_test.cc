@@ -68,6 +68,24 @@ TEST(Memory, WhatCannotFitIsRefusedWithTheNumbersAndWhatWouldHelp) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
+TEST(Memory, TheAddressSpacesLimitCounts) {
+  const TemporaryFolder folder;
+  std::string maps = "0:0";
+  for (int layer = 0; layer < 6; ++layer)
+    for (int head = 0; head < 4; ++head) maps += "," + std::to_string(layer) + ":" + std::to_string(head);
+  const std::vector<std::string> arguments{
+      "run",     "tiny-llada", "--prompt-ids", "1,2,3", "--gen-len", "8192",        "--block-len", "8192",
+      "--steps", "1",          "--maps",       maps,    "--run-dir", folder / "run"};
+  const auto result = run_program(arguments, {.in_child = [] {
+                                    const struct rlimit limit { 3UL << 30, 3UL << 30 };
+                                    ::setrlimit(RLIMIT_AS, &limit);
+                                  }});  // the maps alone take 6 GiB
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("GiB are free"));
+  EXPECT_THAT(result.error, HasSubstr("fewer --maps would need"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
 TEST(Memory, InspectRefusesSizesThatAreNone) {
   for (const char* option : {"--positions", "--batch", "--threads"}) {
     const auto result = run_program({"inspect", "tiny-llada", option, "0"});
