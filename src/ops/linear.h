@@ -71,10 +71,10 @@ class Linear {
   std::int64_t slice_begin(std::int64_t slice) const { return slices_[slice].begin; }
   std::int64_t slice_width(std::int64_t slice) const { return slices_[slice].width; }
   /// The slice's weight as products take it; valid while scratch is not used for another one.
-  const void* slice_weight(std::int64_t slice, SliceScratch& scratch) const;
+  const void* slice_weight(std::int64_t slice_index, SliceScratch& scratch) const;
   /// Rows `piece` of the input times the slice. result: [piece.rows, stride] in dtype(), the slice's columns
   /// from its first on.
-  void multiply(std::int64_t slice, const void* slice_weight, const ProductInput& input, RowPiece piece,
+  void multiply(std::int64_t slice_index, const void* slice_weight, const ProductInput& input, RowPiece piece,
                 void* result, std::int64_t stride, SliceScratch& scratch) const;
 
  private:

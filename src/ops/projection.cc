@@ -55,7 +55,7 @@ Scratches& thread_scratches() {
 
 }  // namespace
 
-void project(std::vector<Projection> projections, const ProductInput& x, const RowPlan& rows) {
+void project(const std::vector<Projection>& projections, const ProductInput& x, const RowPlan& rows) {
   if (projections.front().linear->backend() == Backend::aten) return project_plainly(projections, x);
   std::int64_t slices = 0;
   for (const Projection& p : projections) slices += p.linear->slice_count();

@@ -24,7 +24,7 @@ struct Projection {
 
 /// result = x W^T for all of them, rotated where asked for. One backend, one form of input. Rotations need
 /// weights cut in granules of a head's width.
-void project(std::vector<Projection> projections, const ProductInput& x, const RowPlan& rows);
+void project(const std::vector<Projection>& projections, const ProductInput& x, const RowPlan& rows);
 
 /// residual += x W^T, the product cast to the dtype first. residual [N, out].
 void project_add(const Linear& linear, const ProductInput& x, const RowPlan& rows, at::Tensor& residual);
