@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
-#include <utility>
 
 #include "base/output_file.h"
 
@@ -39,7 +38,7 @@ void refuse_existing(const fs::path& place) {
     throw Error("{} exists already; give a name that is free", place.string());
 }
 
-NewFolder::NewFolder(fs::path place) : place_(without_slash(std::move(place))) {
+NewFolder::NewFolder(const fs::path& place) : place_(without_slash(place)) {
   refuse_existing(place_);
   std::error_code error;
   if (place_.has_parent_path()) fs::create_directories(place_.parent_path(), error);

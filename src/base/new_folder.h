@@ -10,7 +10,7 @@ namespace sinkscope {
 class NewFolder {
  public:
   /// Throws Error when something is at `place` already or the folder cannot be made.
-  explicit NewFolder(std::filesystem::path place);
+  explicit NewFolder(const std::filesystem::path& place);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
