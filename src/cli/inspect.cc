@@ -167,8 +167,8 @@ void check_estimate_options(const InspectOptions& options) {
     throw UsageError("--positions is {}; it must be from 1 to {}", options.positions, most_positions);
   if (options.batch < 1 || options.batch > most_batch)
     throw UsageError("--batch is {}; it must be from 1 to {}", options.batch, most_batch);
-  if (options.threads && *options.threads < 1)
-    throw UsageError("--threads is {}; it must be at least 1", *options.threads);
+  if (options.threads && (*options.threads < 1 || *options.threads > most_threads))
+    throw UsageError("--threads is {}; it must be from 1 to {}", *options.threads, most_threads);
 }
 
 }  // namespace

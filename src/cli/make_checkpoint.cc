@@ -56,6 +56,7 @@ std::uint64_t parse_byte_size(const std::string& text) {
 }
 
 RandomCheckpoint resolve(const MakeCheckpointOptions& options) {
+  if (options.out.empty()) throw UsageError("--out is empty; it names the folder to make");
   RandomCheckpoint checkpoint{.shape = model_shape(options.like)};
   ModelConfig& config = checkpoint.shape.config;
   if (options.layers) config.layers = *options.layers;

@@ -60,8 +60,8 @@ int default_threads() {
 }
 
 void use_threads(int count) {
-  constexpr int most = 4096;
-  if (count < 1 || count > most) throw UsageError("--threads is {}; it must be from 1 to {}", count, most);
+  if (count < 1 || count > most_threads)
+    throw UsageError("--threads is {}; it must be from 1 to {}", count, most_threads);
   at::set_num_threads(count);  // of OpenMP, which oneDNN and our own loops use too
 }
 

@@ -77,6 +77,7 @@ TEST(MakeCheckpoint, WrongUseIsNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> table{
       {{"--out", out}, "--like"},
       {{"--like", "llada-8b"}, "--out"},
+      {{"--like", "llada-tiny", "--out", ""}, "--out is empty"},
       {{"--like", "gpt-2", "--out", out}, "llada-8b, mmada-8b, llada-small, llada-tiny"},
       {{"--like", "llada-tiny", "--layers", "0", "--out", out}, "--layers is 0"},
       {{"--like", "llada-tiny", "--layers", "5000", "--out", out}, "--layers is 5000"},
