@@ -8,6 +8,9 @@
 
 namespace sinkscope {
 
+/// Rows of a sample whose logits a sampler keeps at a time where noise needs them whole.
+inline constexpr std::int64_t rows_of_logits = 64;
+
 /// What the model is to be used for, on the CPU.
 struct MemoryUse {
   at::ScalarType dtype = at::kFloat;

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/option_table.h"
+#include "cli/run_options.h"
 #include "cli/threads.h"
 
 namespace sinkscope {
@@ -36,9 +37,7 @@ MemoryUse memory_use(const InspectOptions& options) {
   use.threads = options.threads.value_or(default_threads());
   use.positions = options.positions;
   use.sequences = options.batch;
-  use.capture = options.capture == "none"   ? Capture::none
-                : options.capture == "full" ? Capture::full
-                                            : Capture::columns;
+  use.capture = parse_capture(options.capture);
   return use;
 }
 

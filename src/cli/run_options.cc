@@ -77,6 +77,11 @@ void declare_run_options(CLI::App& command, OptionTable& table, RunOptions& opti
   declare_model_options(table, options.common);
 }
 
+Capture parse_capture(const std::string& name) {
+  if (name == "none") return Capture::none;
+  return name == "full" ? Capture::full : Capture::columns;
+}
+
 std::vector<LayerHead> parse_maps(const std::string& text) {
   std::vector<LayerHead> maps;
   const char* at = text.data();
@@ -105,9 +110,7 @@ void resolve(RunOptions& options) {
   s.sinks.rule = parse_sink_rule(options.sink_rule);
   s.sinks.scale = parse_sink_scale(options.sink_scale);
   s.sinks.from = parse_sink_source(options.sink_from);
-  s.capture = options.capture == "none"   ? Capture::none
-              : options.capture == "full" ? Capture::full
-                                          : Capture::columns;
+  s.capture = parse_capture(options.capture);
   s.maps = parse_maps(options.maps);
   if (options.seed < 0) throw UsageError("--seed is {}; it must be at least 0", options.seed);
   if (options.batch < 1 || options.batch > 65536)

@@ -49,6 +49,9 @@ void declare_run_options(CLI::App& command, OptionTable& table, RunOptions& opti
 /// option.
 void resolve(RunOptions& options);
 
+/// "none", "columns" or "full", as the option's choices guarantee.
+Capture parse_capture(const std::string& name);
+
 /// "0:3,1:2" -> layer and head. Throws UsageError.
 std::vector<LayerHead> parse_maps(const std::string& text);
 

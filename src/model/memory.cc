@@ -80,10 +80,9 @@ std::int64_t bytes_of_observations(const ModelConfig& config, const MemoryUse& u
 std::int64_t bytes_of_head(const ModelConfig& config, const MemoryUse& use) {
   if (!use.keeps_logits) return head_parts_bytes(use.sequences * use.positions);
   const auto value = static_cast<std::int64_t>(c10::elementSize(use.dtype));
-  constexpr std::int64_t rows = 64;                       // the sampler's rows_of_logits
   constexpr std::int64_t noise_bytes = 8;                 // a row of float64
   const std::int64_t copies = use.sequences > 1 ? 3 : 1;  // with guidance: two, and their mixture
-  return config.head_rows * (rows * (copies * value + float_bytes) + noise_bytes);
+  return config.head_rows * (rows_of_logits * (copies * value + float_bytes) + noise_bytes);
 }
 
 }  // namespace

@@ -142,8 +142,7 @@ VocabularyRows empty_rows(std::int64_t count) {
 VocabularyRows reduce_logits(at::Tensor logits, const VocabularyOptions& options) {
   if (options.guidance > 0) {
     const std::int64_t half = logits.size(0) / 2;
-    const at::Tensor u = logits.narrow(0, half, half);
-    logits = u + (logits.narrow(0, 0, half) - u) * (options.guidance + 1);
+    logits = guided_logits(logits.narrow(0, 0, half), logits.narrow(0, half, half), options.guidance);
   }
   logits = logits.to(at::kFloat);
   for (const std::int64_t id : options.forbidden)
@@ -206,6 +205,10 @@ VocabularyRows vocabulary_head(const Linear& head, const ProductInput& x, const 
     set_row(result, static_cast<std::size_t>(row), whole, options);
   }
   return result;
+}
+
+at::Tensor guided_logits(const at::Tensor& conditional, const at::Tensor& unconditional, double guidance) {
+  return unconditional + (conditional - unconditional) * (guidance + 1);
 }
 
 std::int64_t head_parts_bytes(std::int64_t rows) {

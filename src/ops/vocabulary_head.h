@@ -12,6 +12,9 @@ namespace sinkscope {
 VocabularyRows vocabulary_head(const Linear& head, const ProductInput& x, const RowPlan& rows,
                                const VocabularyOptions& options);
 
+/// u + (c - u) (guidance + 1) in libtorch's operations, each step cast to the dtype. Same shapes.
+at::Tensor guided_logits(const at::Tensor& conditional, const at::Tensor& unconditional, double guidance);
+
 /// The most bytes that its partial results take for this many rows.
 std::int64_t head_parts_bytes(std::int64_t rows);
 

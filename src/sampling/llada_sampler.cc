@@ -1,11 +1,13 @@
 #include <ATen/TensorOperators.h>
 #include <sinkscope/error.h>
 #include <sinkscope/llada_sampler.h>
+#include <sinkscope/memory.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ops/vocabulary_head.h"
 #include "sampling/prediction.h"
 #include "sampling/random_stream.h"
 #include "sampling/schedule.h"
@@ -262,13 +264,6 @@ void Sampler::predict_noisily(const at::Tensor& hidden, std::int64_t step) {
   }
 }
 
-// Rows whose logits exist at a time: their noise must come position by position.
-constexpr std::int64_t rows_of_logits = 64;
-
-at::Tensor guided(const at::Tensor& conditional, const at::Tensor& unconditional, double cfg) {
-  return unconditional + (conditional - unconditional) * (cfg + 1);
-}
-
 // Noise is drawn for all positions, masked or not, in order: that is the stream of the original, which draws
 // for the whole [S, V].
 void Sampler::predict_sample(Sample& sample, const at::Tensor& hidden, const at::Tensor& unconditional,
@@ -283,7 +278,7 @@ void Sampler::predict_sample(Sample& sample, const at::Tensor& hidden, const at:
       const std::int64_t rows = std::min(rows_of_logits, hidden.size(0) - row);
       logits = model_.logits_of(hidden.narrow(0, row, rows));
       if (unconditional.defined())
-        logits = guided(logits, model_.logits_of(unconditional.narrow(0, row, rows)), options_.cfg);
+        logits = guided_logits(logits, model_.logits_of(unconditional.narrow(0, row, rows)), options_.cfg);
       logits = logits.to(at::kCPU, at::kFloat).contiguous();
     }
     const std::span<float> values(logits[row % rows_of_logits].data_ptr<float>(), noise.size());
