@@ -34,14 +34,6 @@ std::int32_t noisy_argmax(std::span<const float> logits, std::span<const double>
   return static_cast<std::int32_t>(best);
 }
 
-double rounded(double probability, ConfidencePrecision precision, at::ScalarType model_dtype) {
-  if (precision == ConfidencePrecision::f64) return probability;
-  const auto single = static_cast<float>(probability);
-  if (precision == ConfidencePrecision::f32 || model_dtype == at::kFloat) return static_cast<double>(single);
-  return static_cast<double>(model_dtype == at::kHalf ? static_cast<float>(c10::Half(single))
-                                                      : static_cast<float>(c10::BFloat16(single)));
-}
-
 Prediction make_prediction(std::int32_t token, float logit, float max, double sum_exp,
                            const LladaOptions& options, at::ScalarType model_dtype) {
   if (!std::isfinite(sum_exp) || !std::isfinite(max))
@@ -55,6 +47,14 @@ Prediction make_prediction(std::int32_t token, float logit, float max, double su
 }
 
 }  // namespace
+
+double rounded(double value, ConfidencePrecision precision, at::ScalarType model_dtype) {
+  if (precision == ConfidencePrecision::f64) return value;
+  const auto single = static_cast<float>(value);
+  if (precision == ConfidencePrecision::f32 || model_dtype == at::kFloat) return static_cast<double>(single);
+  return static_cast<double>(model_dtype == at::kHalf ? static_cast<float>(c10::Half(single))
+                                                      : static_cast<float>(c10::BFloat16(single)));
+}
 
 VocabularyOptions vocabulary_options(const LladaOptions& options) {
   VocabularyOptions result;
@@ -90,6 +90,14 @@ Prediction predict_with_noise(std::span<float> logits, std::span<const double> n
       logits.data(), static_cast<std::int64_t>(logits.size()), vocabulary.in_float64);
   return make_prediction(token, logits[static_cast<std::size_t>(token)], row.max, row.sum_exp, options,
                          model_dtype);
+}
+
+Opened open_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,
+                      double threshold) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < candidate.size(); ++i)
+    count += candidate[i] != 0 && confidence[i] >= threshold ? 1 : 0;
+  return open_most_confident(confidence, candidate, std::max<std::int64_t>(count, 1));
 }
 
 Opened open_most_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,

@@ -1,11 +1,14 @@
 // From a row of logits to a token and how sure the model is of it.
 #pragma once
 
+#include <sinkscope/error.h>
 #include <sinkscope/llada_sampler.h>
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "sampling/denoising_batch.h"
 
 namespace sinkscope {
 
@@ -37,5 +40,23 @@ struct Opened {
 /// confidence [S]; candidate [S], 1 where the position may be opened.
 Opened open_most_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,
                            std::int64_t count);
+/// All candidates whose confidence is at least the threshold, and the surest one in any case; by rank.
+Opened open_confident(std::span<const double> confidence, std::span<const std::uint8_t> candidate,
+                      double threshold);
+
+/// Probabilities as the precision asked for has them.
+double rounded(double value, ConfidencePrecision precision, at::ScalarType model_dtype);
+
+/// Writes predict() to the sample's current step. What it throws gets step and position in front.
+template <typename Predict>
+void set_prediction(DenoisingSample& sample, std::int64_t position, Predict predict) {
+  try {
+    const Prediction prediction = predict();
+    sample.proposed[static_cast<std::size_t>(position)] = prediction.token;
+    sample.confidence[static_cast<std::size_t>(position)] = prediction.confidence;
+  } catch (const Error& error) {
+    throw Error("step {}, position {}: {}", sample.result.steps, position, error.what());
+  }
+}
 
 }  // namespace sinkscope
