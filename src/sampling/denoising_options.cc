@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sampling/schedule.h"
+#include "sampling/token_distribution.h"
 
 namespace sinkscope {
 namespace {
@@ -71,9 +72,7 @@ void validate(const LladaOptions& options) {
 void validate(const DreamOptions& options) {
   validate(static_cast<const DenoisingOptions&>(options));
   require_not_negative("--alg-temp", options.alg_temp);
-  if (!(options.top_p >= 0 && options.top_p <= 1))
-    throw UsageError("--top-p is {}; it must be from 0 to 1 (1: off)", options.top_p);
-  if (options.top_k < 0) throw UsageError("--top-k is {}; it must be at least 0 (0: off)", options.top_k);
+  validate_filters(options.top_p, options.top_k);
   if (!(options.eps > 0 && options.eps < 1))
     throw UsageError("--eps is {}; the time steps end there, so it must be above 0 and below 1", options.eps);
   if (options.cache != CacheMode::none) {

@@ -74,6 +74,11 @@ void filter_logits(std::span<float> logits, const TokenFilter& filter) {
   if (!filter.top_k_first) keep_top_k(logits, filter.top_k);
 }
 
+void validate_filters(double top_p, std::int64_t top_k) {
+  if (!(top_p >= 0 && top_p <= 1)) throw UsageError("--top-p is {}; it must be from 0 to 1 (1: off)", top_p);
+  if (top_k < 0) throw UsageError("--top-k is {}; it must be at least 0 (0: off)", top_k);
+}
+
 void softmax(std::span<const float> logits, std::vector<double>& probability) {
   check_finite(logits);
   const float max = *std::max_element(logits.begin(), logits.end());

@@ -20,6 +20,9 @@ struct TokenFilter {
 /// equal ones the lower ids.
 void filter_logits(std::span<float> logits, const TokenFilter& filter);
 
+/// Throws UsageError naming --top-p or --top-k where they are out of range.
+void validate_filters(double top_p, std::int64_t top_k);
+
 /// exp(l - max) / sum. Throws Error when a logit is NaN or +infinity, or all of them are -infinity.
 void softmax(std::span<const float> logits, std::vector<double>& probability);
 

@@ -1,0 +1,266 @@
+#include <ATen/TensorOperators.h>
+#include <sinkscope/autoregressive_sampler.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampling/random_stream.h"
+#include "sampling/token_distribution.h"
+
+namespace sinkscope {
+namespace {
+
+struct Sequence {
+  std::vector<std::int32_t> ids;
+  std::int64_t prompt_length = 0;
+  RandomStream random;
+  at::Tensor scores = {};  // [L, H, n] of the previous token: its row times n; what the intervention ranks by
+  at::Tensor diagonal = {};                // likewise, its attention to itself
+  std::vector<std::uint8_t> removed = {};  // [L, H, n] for the token in work
+  SampleResult result = {};
+  bool finished = false;
+
+  std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+};
+
+// The next token of every unfinished sequence.
+struct Step {
+  std::vector<std::size_t> sequences = {};
+  TokenBatch tokens = {};
+  CachedTokens cached = {};
+  std::vector<std::int64_t> keys{0};  // [sequences + 1]
+};
+
+class Decoder {
+ public:
+  Decoder(const Transformer& model, std::span<const SampleRequest> requests,
+          const AutoregressiveOptions& options, const TokenObserver& observer);
+  std::vector<SampleResult> run();
+
+ private:
+  void read_prompts();
+  Step make_step();
+  std::vector<std::uint8_t> choose_removed(const Step& step);
+  void choose_for(Sequence& sequence) const;
+  ForwardResult forward(const Step& step, const std::vector<std::uint8_t>& removed);
+  void take_token(std::size_t place, const Step& step, const ForwardResult& forwarded);
+  std::int32_t next_token(Sequence& sequence, std::size_t place, const ForwardResult& forwarded);
+  void remember(Sequence& sequence, std::int64_t first_key, const Observation& seen) const;
+  void report(std::size_t number, std::int64_t first_key, std::size_t place, const ForwardResult& forwarded);
+
+  bool intervenes() const { return options_.sinks.top_k > 0; }
+  bool needs_logits() const { return options_.temperature > 0 || options_.capture == Capture::full; }
+  std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
+
+  const Transformer& model_;
+  const AutoregressiveOptions& options_;
+  const TokenObserver& observer_;
+  std::vector<Sequence> sequences_;
+  KeyValueCache cache_;
+  ForwardWorkspace workspace_;
+};
+
+std::vector<std::int64_t> capacities(std::span<const SampleRequest> requests, std::int64_t gen_len) {
+  std::vector<std::int64_t> result;
+  for (const SampleRequest& request : requests)
+    result.push_back(static_cast<std::int64_t>(request.prompt.size()) + gen_len);
+  return result;
+}
+
+Decoder::Decoder(const Transformer& model, std::span<const SampleRequest> requests,
+                 const AutoregressiveOptions& options, const TokenObserver& observer)
+    : model_(model),
+      options_(options),
+      observer_(observer),
+      cache_(model.config(), model.dtype(), model.device(), capacities(requests, options.gen_len)) {
+  for (const SampleRequest& request : requests) {
+    if (request.prompt.empty())
+      throw UsageError(
+          "a prompt is empty: an autoregressive model needs at least one token, its begin token say");
+    sequences_.push_back(
+        {request.prompt, static_cast<std::int64_t>(request.prompt.size()), RandomStream(request.seed)});
+  }
+}
+
+std::vector<SampleResult> Decoder::run() {
+  read_prompts();
+  while (true) {
+    const Step step = make_step();
+    if (step.sequences.empty()) break;
+    const std::vector<std::uint8_t> removed = choose_removed(step);
+    const ForwardResult forwarded = forward(step, removed);
+    for (std::size_t place = 0; place < step.sequences.size(); ++place) take_token(place, step, forwarded);
+  }
+  std::vector<SampleResult> results;
+  for (Sequence& sequence : sequences_) {
+    sequence.result.ids = std::move(sequence.ids);
+    results.push_back(std::move(sequence.result));
+  }
+  return results;
+}
+
+// All tokens of the prompts but the last: the pass of the last one then has that query alone, whose row is
+// recorded.
+void Decoder::read_prompts() {
+  TokenBatch batch;
+  CachedTokens cached{&cache_, {}, {}};
+  for (std::size_t s = 0; s < sequences_.size(); ++s) {
+    const std::vector<std::int32_t>& ids = sequences_[s].ids;
+    if (ids.size() < 2) continue;
+    batch.ids.insert(batch.ids.end(), ids.begin(), ids.end() - 1);
+    batch.offsets.push_back(batch.tokens());
+    cached.slots.push_back(static_cast<std::int64_t>(s));
+    cached.first_positions.push_back(0);
+  }
+  batch.query_class.assign(batch.ids.size(), static_cast<std::uint8_t>(QueryClass::prompt));
+  if (batch.ids.empty()) return;
+  model_.forward(
+      {.tokens = batch, .wanted = std::vector<std::int64_t>{}, .head = Head::none, .cached = &cached},
+      workspace_);
+}
+
+Step Decoder::make_step() {
+  Step step;
+  step.cached.cache = &cache_;
+  for (std::size_t s = 0; s < sequences_.size(); ++s) {
+    const Sequence& sequence = sequences_[s];
+    if (sequence.finished) continue;
+    const bool in_prompt = sequence.length() == sequence.prompt_length;
+    step.sequences.push_back(s);
+    step.tokens.ids.push_back(sequence.ids.back());
+    step.tokens.query_class.push_back(
+        static_cast<std::uint8_t>(in_prompt ? QueryClass::prompt : QueryClass::decoded));
+    step.tokens.offsets.push_back(step.tokens.tokens());
+    step.cached.slots.push_back(static_cast<std::int64_t>(s));
+    step.cached.first_positions.push_back(sequence.length() - 1);
+    step.keys.push_back(step.keys.back() + sequence.length());
+  }
+  return step;
+}
+
+// The picked keys of the previous row; the newest key was not there yet and stays.
+void Decoder::choose_for(Sequence& sequence) const {
+  const std::int64_t length = sequence.length();
+  const auto cells = static_cast<std::size_t>(layer_heads() * (length - 1));
+  const std::vector<std::uint8_t> picked = choose_removed_keys(
+      {sequence.scores.data_ptr<float>(), cells}, {sequence.diagonal.data_ptr<float>(), cells},
+      static_cast<std::size_t>(length - 1), options_.sinks);
+  sequence.removed.assign(static_cast<std::size_t>(layer_heads() * length), 0);
+  for (std::int64_t m = 0; m < layer_heads(); ++m)
+    std::copy_n(picked.begin() + m * (length - 1), length - 1, sequence.removed.begin() + m * length);
+}
+
+std::vector<std::uint8_t> Decoder::choose_removed(const Step& step) {
+  if (!intervenes()) return {};
+  std::vector<std::uint8_t> joined(static_cast<std::size_t>(layer_heads() * step.keys.back()), 0);
+  for (std::size_t place = 0; place < step.sequences.size(); ++place) {
+    Sequence& sequence = sequences_[step.sequences[place]];
+    if (!sequence.scores.defined()) continue;
+    choose_for(sequence);
+    for (std::int64_t m = 0; m < layer_heads(); ++m)
+      std::copy_n(sequence.removed.begin() + m * sequence.length(), sequence.length(),
+                  joined.begin() + m * step.keys.back() + step.keys[place]);
+  }
+  const bool any =
+      std::any_of(joined.begin(), joined.end(), [](std::uint8_t removed) { return removed != 0; });
+  return any ? joined : std::vector<std::uint8_t>{};
+}
+
+ForwardResult Decoder::forward(const Step& step, const std::vector<std::uint8_t>& removed) {
+  const bool looks = intervenes() || (observer_ && options_.capture != Capture::none);
+  return model_.forward({.tokens = step.tokens,
+                         .head = needs_logits() ? Head::logits : Head::vocabulary,
+                         .capture = looks ? Capture::columns : Capture::none,
+                         .removed = removed.empty() ? nullptr : removed.data(),
+                         .cached = &step.cached},
+                        workspace_);
+}
+
+std::int32_t Decoder::next_token(Sequence& sequence, std::size_t place, const ForwardResult& forwarded) {
+  if (!needs_logits()) {
+    const VocabularyRows& rows = forwarded.vocabulary;
+    if (!std::isfinite(rows.max[place]) || !std::isfinite(rows.sum_exp[place]))
+      throw Error("token {}: the logits are not finite (NaN or infinity)", sequence.result.steps);
+    return rows.token[place];
+  }
+  const at::Tensor row =
+      forwarded.logits[static_cast<std::int64_t>(place)].to(at::kCPU, at::kFloat).contiguous().clone();
+  const std::span<float> logits(row.data_ptr<float>(), static_cast<std::size_t>(row.numel()));
+  std::vector<double> probability;
+  softmax(logits, probability);  // refuses what is not finite
+  if (options_.temperature == 0) return largest_index(logits);
+  filter_logits(logits, {options_.temperature, options_.top_p, options_.top_k, /*top_k_first=*/true});
+  softmax(logits, probability);
+  std::vector<double> uniform(logits.size());
+  sequence.random.fill(uniform);
+  return draw_by_exponentials(probability, uniform);
+}
+
+void Decoder::remember(Sequence& sequence, std::int64_t first_key, const Observation& seen) const {
+  const bool as_used = options_.sinks.from == SinkSource::masked && seen.column_used.defined();
+  const auto length = sequence.length();
+  const auto own = [&](const at::Tensor& t) {
+    return (t.narrow(-1, first_key, length) * static_cast<double>(length)).contiguous();
+  };
+  sequence.scores = own(as_used ? seen.column_used : seen.column_sum.sum(0));
+  sequence.diagonal = own(as_used ? seen.diagonal_used : seen.diagonal);
+}
+
+void Decoder::report(std::size_t number, std::int64_t first_key, std::size_t place,
+                     const ForwardResult& forwarded) {
+  const Sequence& sequence = sequences_[number];
+  TokenRecord record;
+  record.step = sequence.result.steps;
+  record.sequence = sequence.ids;
+  if (options_.capture != Capture::none)
+    record.last_row =
+        forwarded.observation.column_sum.narrow(-1, first_key, sequence.length()).sum(0).contiguous();
+  record.removed = sequence.removed;
+  at::Tensor logits;
+  if (options_.capture == Capture::full) {
+    logits = forwarded.logits[static_cast<std::int64_t>(place)].to(at::kCPU, at::kFloat).contiguous();
+    record.logits = {logits.data_ptr<float>(), static_cast<std::size_t>(logits.numel())};
+  }
+  observer_(number, record);
+}
+
+void Decoder::take_token(std::size_t place, const Step& step, const ForwardResult& forwarded) {
+  const std::size_t number = step.sequences[place];
+  Sequence& sequence = sequences_[number];
+  const std::int32_t token = next_token(sequence, place, forwarded);
+  if (observer_) report(number, step.keys[place], place, forwarded);
+  if (intervenes()) remember(sequence, step.keys[place], forwarded.observation);
+  sequence.result.empty_rows += forwarded.observation.empty_rows[place];
+  sequence.ids.push_back(token);
+  ++sequence.result.steps;
+  ++sequence.result.forward_passes;
+  const std::span<const std::int32_t> generated =
+      std::span(sequence.ids).subspan(static_cast<std::size_t>(sequence.prompt_length));
+  sequence.finished =
+      sequence.result.steps == options_.gen_len ||
+      std::find(options_.end_ids.begin(), options_.end_ids.end(), token) != options_.end_ids.end() ||
+      (options_.stop && options_.stop(number, generated));
+}
+
+}  // namespace
+
+void validate(const AutoregressiveOptions& options) {
+  if (options.gen_len < 1 || options.gen_len > (std::int64_t{1} << 24))
+    throw UsageError("--gen-len is {}; it must be at least 1, at most {}", options.gen_len,
+                     std::int64_t{1} << 24);
+  if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
+    throw UsageError("--temperature is {}; it must be a number of at least 0", options.temperature);
+  validate_filters(options.top_p, options.top_k);
+  validate(options.sinks);
+}
+
+std::vector<SampleResult> sample_autoregressive(const Transformer& model,
+                                                std::span<const SampleRequest> samples,
+                                                const AutoregressiveOptions& options,
+                                                const TokenObserver& observer) {
+  validate(options);
+  return Decoder(model, samples, options, observer).run();
+}
+
+}  // namespace sinkscope
