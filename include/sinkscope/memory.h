@@ -22,6 +22,7 @@ struct MemoryUse {
   bool removes_keys = false;  // an intervention: it also remembers the previous step
   std::int64_t maps = 0;      // full attention maps kept of each row
   bool keeps_logits = false;  // noise needs them, some rows at a time
+  bool keeps_keys = false;    // a cache of keys and values of all positions
 };
 
 /// Bytes. What the process itself takes (libraries, code made at run time) is not in it.
@@ -32,8 +33,9 @@ struct MemoryEstimate {
   std::int64_t threads = 0;       // what all threads work in
   std::int64_t observations = 0;  // column sums, maps, the previous step
   std::int64_t head = 0;          // partial results of the head, or some rows of logits
+  std::int64_t cache = 0;         // keys and values
 
-  std::int64_t total() const { return weights + embedding + pass + threads + observations + head; }
+  std::int64_t total() const { return weights + embedding + pass + threads + observations + head + cache; }
 };
 
 MemoryEstimate estimate_memory(const Checkpoint& checkpoint, const MemoryUse& use);

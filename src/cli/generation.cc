@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 #include <sinkscope/error.h>
 #include <sinkscope/sample_writer.h>
+#include <sinkscope/token_writer.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
+#include "cli/deviation.h"
 #include "cli/progress.h"
 
 namespace sinkscope {
 namespace {
 
-SampleLayout layout_of(const Transformer& model, std::size_t prompt_length, const RunOptions& options) {
+ArrayType array_type(const RunOptions& options) {
+  return options.array_dtype == "f32" ? ArrayType::float32 : ArrayType::float16;
+}
+
+SampleLayout layout_of(const Transformer& model, std::size_t prompt_length, const DenoisingOptions& sampling,
+                       const RunOptions& options) {
   const ModelConfig& config = model.config();
-  const LladaOptions& sampling = options.sampling;
   SampleLayout layout;
   layout.positions = static_cast<std::int64_t>(prompt_length) + sampling.gen_len;
   layout.layers = config.layers;
@@ -26,9 +32,24 @@ SampleLayout layout_of(const Transformer& model, std::size_t prompt_length, cons
   layout.columns = sampling.capture != Capture::none;
   layout.full = sampling.capture == Capture::full;
   layout.intervention = sampling.sinks.top_k > 0;
-  layout.array_type = options.array_dtype == "f32" ? ArrayType::float32 : ArrayType::float16;
+  layout.array_type = array_type(options);
   for (const LayerHead& map : sampling.maps)
     layout.maps.emplace_back(static_cast<int>(map.layer), static_cast<int>(map.head));
+  return layout;
+}
+
+TokenLayout layout_of(const Transformer& model, std::size_t prompt_length,
+                      const AutoregressiveOptions& sampling, const RunOptions& options) {
+  TokenLayout layout;
+  layout.longest = static_cast<std::int64_t>(prompt_length) + sampling.gen_len;
+  layout.layers = model.config().layers;
+  layout.heads = model.config().heads;
+  layout.vocabulary = model.config().head_rows;
+  layout.prompt_length = static_cast<std::int32_t>(prompt_length);
+  layout.rows = sampling.capture != Capture::none;
+  layout.logits = sampling.capture == Capture::full;
+  layout.intervention = sampling.sinks.top_k > 0;
+  layout.array_type = array_type(options);
   return layout;
 }
 
@@ -51,20 +72,42 @@ void write_step(SampleWriter& writer, const StepRecord& step, const std::vector<
   writer.append_step(arrays);
 }
 
-// Up to the first end token, special tokens left out. Without a tokenizer there is no text.
+void write_token(TokenWriter& writer, const TokenRecord& token) {
+  writer.append_token({token.sequence, values_of(token.last_row), token.removed, token.logits});
+}
+
+// Up to the first end token and the first text to stop at, special tokens left out. Without a tokenizer there
+// is no text.
 std::string text_of(std::span<const std::int32_t> output, const std::optional<Tokenizer>& tokenizer,
-                    const ModelConfig& config) {
+                    const ModelConfig& config, const std::vector<std::string>& stop) {
   if (!tokenizer) return "";
   const auto is_end = [&](std::int32_t id) {
     return std::find(config.eos_ids.begin(), config.eos_ids.end(), id) != config.eos_ids.end();
   };
   const auto end = std::find_if(output.begin(), output.end(), is_end);
-  return tokenizer->decode(output.first(static_cast<std::size_t>(end - output.begin())),
-                           /*skip_special=*/true);
+  std::string text = tokenizer->decode(output.first(static_cast<std::size_t>(end - output.begin())),
+                                       /*skip_special=*/true);
+  for (const std::string& wanted : stop) text.resize(std::min(text.size(), text.find(wanted)));
+  return text;
+}
+
+// Whether one of the texts stands at the end of what was generated. A token may end in the middle of a
+// character, and the text may begin in the middle of a token: some more tokens than the text has bytes are
+// decoded.
+bool ends_with_stop(std::span<const std::int32_t> generated, const Tokenizer& tokenizer,
+                    const std::vector<std::string>& stop) {
+  constexpr std::size_t tokens_of_a_character = 4;
+  std::size_t longest = 0;
+  for (const std::string& text : stop) longest = std::max(longest, text.size());
+  const std::size_t count = std::min(generated.size(), longest + tokens_of_a_character);
+  const std::string tail = tokenizer.decode(generated.last(count), /*skip_special=*/true);
+  return std::any_of(stop.begin(), stop.end(),
+                     [&](const std::string& text) { return tail.find(text) != std::string::npos; });
 }
 
 SampleRecord record_of(std::int64_t index, const PreparedPrompt& prompt, const SampleResult& result,
-                       double seconds, const std::optional<Tokenizer>& tokenizer, const ModelConfig& config) {
+                       double seconds, const std::optional<Tokenizer>& tokenizer, const ModelConfig& config,
+                       const std::vector<std::string>& stop) {
   SampleRecord record;
   record.index = index;
   record.id = prompt.prompt.id;
@@ -72,7 +115,7 @@ SampleRecord record_of(std::int64_t index, const PreparedPrompt& prompt, const S
   record.prompt_ids = prompt.ids;
   record.output_ids.assign(result.ids.begin() + static_cast<std::ptrdiff_t>(prompt.ids.size()),
                            result.ids.end());
-  record.text = text_of(record.output_ids, tokenizer, config);
+  record.text = text_of(record.output_ids, tokenizer, config, stop);
   record.reference = prompt.prompt.reference;
   record.steps = result.steps;
   record.forward_passes = result.forward_passes;
@@ -83,26 +126,27 @@ SampleRecord record_of(std::int64_t index, const PreparedPrompt& prompt, const S
   return record;
 }
 
-// Counts steps and tokens of the whole run for the progress display.
+// Counts steps (of an autoregressive model: tokens) of the whole run for the progress display.
 class RunProgress {
  public:
-  RunProgress(std::size_t samples, const RunOptions& options)
-      : bar_("generating", options.common.quiet), samples_(samples), options_(options) {}
+  RunProgress(std::size_t samples, std::int64_t steps, std::int64_t gen_len, bool quiet)
+      : bar_("generating", quiet),
+        all_(static_cast<double>(samples) * static_cast<double>(steps)),
+        tokens_a_step_(static_cast<double>(gen_len) / static_cast<double>(steps)) {}
 
   void step() {
     ++steps_;
-    const auto all = static_cast<double>(samples_) * static_cast<double>(options_.sampling.steps);
-    const double tokens = static_cast<double>(steps_) * static_cast<double>(options_.sampling.gen_len) /
-                          static_cast<double>(options_.sampling.steps);
-    bar_.show(static_cast<double>(steps_) / all, fmt::format("step {} of {:.0f}  {:.1f} tokens/s", steps_,
-                                                             all, tokens / std::max(bar_.elapsed(), 1e-9)));
+    const double tokens = static_cast<double>(steps_) * tokens_a_step_;
+    bar_.show(std::min(1.0, static_cast<double>(steps_) / all_),
+              fmt::format("step {} of {:.0f}  {:.1f} tokens/s", steps_, all_,
+                          tokens / std::max(bar_.elapsed(), 1e-9)));
   }
   void pause() { bar_.finish(); }
 
  private:
   Progress bar_;
-  std::size_t samples_;
-  const RunOptions& options_;
+  double all_;
+  double tokens_a_step_;
   std::int64_t steps_ = 0;
 };
 
@@ -124,30 +168,103 @@ void report(const SampleRecord& record, bool quiet) {
                             record.empty_rows));
 }
 
-void generate_batch(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
-                    const std::vector<PreparedPrompt>& prompts, std::span<const std::int64_t> indices,
-                    const RunOptions& options, RunDirectory& run, RunProgress& progress) {
-  const Progress clock("", /*quiet=*/true);
+// What the samples of a run share.
+struct Run {
+  const Transformer& model;
+  const std::optional<Tokenizer>& tokenizer;
+  const std::vector<PreparedPrompt>& prompts;
+  const RunOptions& options;
+  RunDirectory& directory;
+  RunProgress progress;
+  DeviationLog deviation;
+
+  const PreparedPrompt& prompt(std::int64_t index) const { return prompts[static_cast<std::size_t>(index)]; }
+};
+
+std::vector<SampleRequest> requests_of(const Run& run, std::span<const std::int64_t> indices) {
   std::vector<SampleRequest> requests;
+  for (const std::int64_t index : indices)
+    requests.push_back({run.prompt(index).ids,
+                        static_cast<std::uint64_t>(run.options.seed) + static_cast<std::uint64_t>(index)});
+  return requests;
+}
+
+std::vector<SampleResult> sample(const Transformer& model, std::span<const SampleRequest> requests,
+                                 const LladaOptions& options, const StepObserver& observer) {
+  return sample_llada(model, requests, options, observer);
+}
+std::vector<SampleResult> sample(const Transformer& model, std::span<const SampleRequest> requests,
+                                 const DreamOptions& options, const StepObserver& observer) {
+  return sample_dream(model, requests, options, observer);
+}
+
+void end_sample(Run& run, std::int64_t index, const SampleResult& result, double seconds) {
+  const SampleRecord record = record_of(index, run.prompt(index), result, seconds, run.tokenizer,
+                                        run.model.config(), run.options.sampling.stop);
+  run.directory.add_sample(record);
+  report(record, run.options.common.quiet);
+}
+
+// The same batch without threshold and cache: what the quick ways are measured against.
+template <typename Options>
+void measure_deviation(Run& run, std::span<const std::int64_t> indices,
+                       std::span<const SampleRequest> requests, Options options,
+                       std::span<const SampleResult> results, double seconds) {
+  options.threshold.reset();
+  options.cache = CacheMode::none;
+  options.capture = Capture::none;
+  options.maps.clear();
+  const Progress clock("", /*quiet=*/true);
+  const std::vector<SampleResult> exact = sample(run.model, requests, options, {});
+  for (std::size_t s = 0; s < results.size(); ++s)
+    run.deviation.add(indices[s], requests[s].prompt.size(), results[s], exact[s],
+                      {seconds / static_cast<double>(results.size()),
+                       clock.elapsed() / static_cast<double>(results.size())});
+}
+
+template <typename Options>
+void generate_batch(Run& run, std::span<const std::int64_t> indices, const Options& options) {
+  const Progress clock("", /*quiet=*/true);
+  const std::vector<SampleRequest> requests = requests_of(run, indices);
   std::vector<SampleWriter> writers;
-  for (const std::int64_t index : indices) {
-    const PreparedPrompt& prompt = prompts[static_cast<std::size_t>(index)];
-    requests.push_back(
-        {prompt.ids, static_cast<std::uint64_t>(options.seed) + static_cast<std::uint64_t>(index)});
-    writers.emplace_back(sample_path(run.folder(), index), layout_of(model, prompt.ids.size(), options));
-  }
-  const auto results =
-      sample_llada(model, requests, options.sampling, [&](std::size_t sample, const StepRecord& step) {
-        write_step(writers[sample], step, options.sampling.maps);
-        progress.step();
-      });
-  progress.pause();
+  for (const std::int64_t index : indices)
+    writers.emplace_back(sample_path(run.directory.folder(), index),
+                         layout_of(run.model, run.prompt(index).ids.size(), options, run.options));
+  const auto results = sample(run.model, requests, options, [&](std::size_t sample, const StepRecord& step) {
+    write_step(writers[sample], step, options.maps);
+    run.progress.step();
+  });
+  run.progress.pause();
+  const double seconds = clock.elapsed();
   for (std::size_t s = 0; s < results.size(); ++s) {
     writers[s].finish(results[s].ids);
-    const auto record = record_of(indices[s], prompts[static_cast<std::size_t>(indices[s])], results[s],
-                                  clock.elapsed(), tokenizer, model.config());
-    run.add_sample(record);
-    report(record, options.common.quiet);
+    end_sample(run, indices[s], results[s], seconds);
+  }
+  if (run.options.deviation && options.fast())
+    measure_deviation(run, indices, requests, options, results, seconds);
+}
+
+void generate_batch(Run& run, std::span<const std::int64_t> indices, AutoregressiveOptions options) {
+  const Progress clock("", /*quiet=*/true);
+  const std::vector<SampleRequest> requests = requests_of(run, indices);
+  const std::vector<std::string>& stop = run.options.sampling.stop;
+  if (!stop.empty())
+    options.stop = [&](std::size_t, std::span<const std::int32_t> generated) {
+      return ends_with_stop(generated, *run.tokenizer, stop);
+    };
+  std::vector<TokenWriter> writers;
+  for (const std::int64_t index : indices)
+    writers.emplace_back(sample_path(run.directory.folder(), index),
+                         layout_of(run.model, run.prompt(index).ids.size(), options, run.options));
+  const auto results =
+      sample_autoregressive(run.model, requests, options, [&](std::size_t sample, const TokenRecord& token) {
+        write_token(writers[sample], token);
+        run.progress.step();
+      });
+  run.progress.pause();
+  for (std::size_t s = 0; s < results.size(); ++s) {
+    writers[s].finish(results[s].ids);
+    end_sample(run, indices[s], results[s], clock.elapsed());
   }
 }
 
@@ -161,19 +278,34 @@ void schedule_by_length(std::vector<std::int64_t>& indices, const std::vector<Pr
 
 }  // namespace
 
+Sampler choose_sampler(const SamplingOptions& options, Generation generation, const SpecialIds& ids) {
+  if (generation == Generation::autoregressive) return autoregressive_options(options, ids);
+  if (generation == Generation::shifted_masked) return dream_options(options, ids);
+  return llada_options(options, ids);
+}
+
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
-                      const std::vector<PreparedPrompt>& prompts, const RunOptions& options,
-                      RunDirectory& run) {
+                      const std::vector<PreparedPrompt>& prompts, const Sampler& sampler,
+                      const RunOptions& options, RunDirectory& directory) {
   std::vector<std::int64_t> pending;
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(prompts.size()); ++index)
-    if (!run.finished().contains(index)) pending.push_back(index);
+    if (!directory.finished().contains(index)) pending.push_back(index);
   if (options.batch > 1) schedule_by_length(pending, prompts);
-  RunProgress progress(pending.size(), options);
+  const bool autoregressive = std::holds_alternative<AutoregressiveOptions>(sampler);
+  const std::int64_t steps = autoregressive ? options.sampling.gen_len : options.sampling.steps;
+  Run run{model,
+          tokenizer,
+          prompts,
+          options,
+          directory,
+          RunProgress(pending.size(), steps, options.sampling.gen_len, options.common.quiet),
+          DeviationLog(directory.folder())};
   for (std::size_t first = 0; first < pending.size(); first += static_cast<std::size_t>(options.batch)) {
     const std::size_t count = std::min(static_cast<std::size_t>(options.batch), pending.size() - first);
-    generate_batch(model, tokenizer, prompts, std::span(pending).subspan(first, count), options, run,
-                   progress);
+    const std::span<const std::int64_t> indices = std::span(pending).subspan(first, count);
+    std::visit([&](const auto& chosen) { generate_batch(run, indices, chosen); }, sampler);
   }
+  run.deviation.print();
 }
 
 }  // namespace sinkscope

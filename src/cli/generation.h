@@ -6,6 +6,7 @@
 #include <sinkscope/transformer.h>
 
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "cli/prompts.h"
@@ -19,11 +20,15 @@ struct PreparedPrompt {
   std::vector<std::int32_t> ids;
 };
 
+/// The sampler of the model's kind, with its options.
+using Sampler = std::variant<LladaOptions, DreamOptions, AutoregressiveOptions>;
+Sampler choose_sampler(const SamplingOptions& options, Generation generation, const SpecialIds& ids);
+
 /// Generates what is not finished yet, batch by batch, and writes each sample as it ends: its arrays stream
 /// to disk step by step, its line follows. Prints each text to stdout. Throws the first error; finished
 /// samples stay.
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
-                      const std::vector<PreparedPrompt>& prompts, const RunOptions& options,
-                      RunDirectory& run);
+                      const std::vector<PreparedPrompt>& prompts, const Sampler& sampler,
+                      const RunOptions& options, RunDirectory& run);
 
 }  // namespace sinkscope

@@ -25,12 +25,22 @@ std::string absolute_if_there(const std::string& path) {
 // The mask id: config.json's, else the tokenizer's. An unknown one is an error, not a guess.
 std::int32_t mask_id_of(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
   if (checkpoint.config().mask_id) return static_cast<std::int32_t>(*checkpoint.config().mask_id);
-  if (tokenizer)
-    if (const auto id = tokenizer->id_of("<|mdm_mask|>")) return *id;
+  for (const char* token : {"<|mdm_mask|>", "<|mask|>"})
+    if (const auto id = tokenizer ? tokenizer->id_of(token) : std::nullopt) return *id;
   throw Error(
-      "{} has no mask_token_id, and no token <|mdm_mask|> is in the tokenizer: the mask id must be known to "
-      "fill masks",
+      "{} has no mask_token_id, and neither <|mdm_mask|> nor <|mask|> is in the tokenizer: the mask id must "
+      "be known "
+      "to fill masks",
       checkpoint.config_file().string());
+}
+
+SpecialIds special_ids(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
+  const ModelConfig& config = checkpoint.config();
+  SpecialIds ids;
+  if (config.generation != Generation::autoregressive) ids.mask = mask_id_of(checkpoint, tokenizer);
+  for (const std::int64_t id : config.eos_ids) ids.ends.push_back(static_cast<std::int32_t>(id));
+  if (tokenizer) ids.end_of_turn = tokenizer->id_of("<|eot_id|>");
+  return ids;
 }
 
 // Prompts that are text need a tokenizer; ids do without.
@@ -81,7 +91,7 @@ void check_against_model(const std::vector<PreparedPrompt>& prompts, const Model
       if (id >= config.embedding_rows)
         throw UsageError("prompt {}: token id {} is outside the model's embedding of {} rows",
                          prompt.prompt.id, id, config.embedding_rows);
-  for (const LayerHead& map : options.sampling.maps)
+  for (const LayerHead& map : parse_maps(options.sampling.maps))
     if (map.layer >= config.layers || map.head >= config.heads)
       throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,
                        map.head, config.layers, config.heads);
@@ -92,8 +102,8 @@ void check_against_model(const std::vector<PreparedPrompt>& prompts, const Model
 }
 
 MemoryUse memory_use(const std::vector<PreparedPrompt>& prompts, const RunOptions& options,
-                     const Placement& placement, at::ScalarType dtype) {
-  const LladaOptions& sampling = options.sampling;
+                     const Placement& placement, at::ScalarType dtype, Generation generation) {
+  const SamplingOptions& sampling = options.sampling;
   MemoryUse use;
   use.dtype = dtype;
   use.weights = placement.weights;
@@ -101,15 +111,16 @@ MemoryUse memory_use(const std::vector<PreparedPrompt>& prompts, const RunOption
   use.sequences =
       std::min(options.batch, static_cast<std::int64_t>(prompts.size())) * (sampling.cfg > 0 ? 2 : 1);
   use.positions = longest_sample(prompts, options);
-  use.capture = sampling.capture;
+  use.capture = parse_capture(sampling.capture);
   use.removes_keys = sampling.sinks.top_k > 0;
-  use.maps = static_cast<std::int64_t>(sampling.maps.size());
-  use.keeps_logits = sampling.temperature > 0;
+  use.maps = static_cast<std::int64_t>(parse_maps(sampling.maps).size());
+  use.keeps_logits = sampling.temperature > 0 || generation == Generation::shifted_masked;
+  use.keeps_keys = sampling.cache != "none" || generation == Generation::autoregressive;
   return use;
 }
 
 RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, const RunOptions& options,
-                     const Placement& placement) {
+                     const SpecialIds& ids, const Placement& placement) {
   const ModelConfig& config = checkpoint.config();
   RunInfo info;
   info.version = SINKSCOPE_VERSION;
@@ -123,7 +134,7 @@ RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, con
                 config.layers,
                 config.heads,
                 config.kv_heads,
-                options.sampling.mask_id,
+                ids.mask,
                 "",
                 ""};
   const std::vector<std::filesystem::path> config_file{checkpoint.config_file()};
@@ -159,17 +170,27 @@ void check_resumed(const RunInfo& now, const RunDirectory& run, const std::vecto
   }
 }
 
-RunDirectory open_run(const RunInfo& info, const RunOptions& options,
+// Without what the model's sampler does not have.
+RunName run_name(const SamplingOptions& options, Generation generation) {
+  RunName name;
+  name.gen_len = options.gen_len;
+  if (generation != Generation::autoregressive) name.steps = options.steps;
+  const bool in_blocks = generation == Generation::masked ||
+                         (generation == Generation::shifted_masked && options.cache != "none");
+  if (in_blocks) name.block_len = options.block_len;
+  return name;
+}
+
+RunDirectory open_run(const RunInfo& info, const RunOptions& options, Generation generation,
                       const std::vector<PreparedPrompt>& prompts) {
   if (!options.resume.empty()) {
     RunDirectory run = RunDirectory::resume(options.resume);
     check_resumed(info, run, prompts);
     return run;
   }
-  const LladaOptions& s = options.sampling;
   const std::filesystem::path folder =
       options.run_dir.empty()
-          ? make_run_folder(options.out, {s.steps, s.gen_len, s.block_len}, std::time(nullptr))
+          ? make_run_folder(options.out, run_name(options.sampling, generation), std::time(nullptr))
           : std::filesystem::path(options.run_dir);
   return RunDirectory::create(folder, info);
 }
@@ -185,22 +206,23 @@ void run_command(RunOptions options, const OptionTable& table) {
   const ComputeDtype dtype = choose_dtype(options.common, config, placement.device);
   if (!dtype.note.empty()) note(options.common.quiet, dtype.note);
   const std::optional<Tokenizer> tokenizer = load_tokenizer(checkpoint->directory(), prompts);
-  LladaOptions& sampling = options.sampling;
-  sampling.mask_id = mask_id_of(*checkpoint, tokenizer);
-  if (const auto eos = config.eos_id()) sampling.eos_id = static_cast<std::int32_t>(*eos);
-  if (tokenizer) sampling.eot_id = tokenizer->id_of("<|eot_id|>");
-  validate(sampling);
+  const SpecialIds ids = special_ids(*checkpoint, tokenizer);
+  check_applicable(options.sampling, config);
+  if (!options.sampling.stop.empty() && !tokenizer)
+    throw UsageError("--stop is text, and {} has no tokenizer", checkpoint->directory().string());
+  const Sampler sampler = choose_sampler(options.sampling, config.generation, ids);
   const std::vector<PreparedPrompt> prepared =
       prepare_prompts(std::move(prompts), *checkpoint, tokenizer, options);
   check_against_model(prepared, config, options);
   if (placement.device.is_cpu())
-    check_memory(*checkpoint, memory_use(prepared, options, placement, dtype.type));
-  RunDirectory run = open_run(describe_run(*checkpoint, table, options, placement), options, prepared);
+    check_memory(*checkpoint, memory_use(prepared, options, placement, dtype.type, config.generation));
+  RunDirectory run = open_run(describe_run(*checkpoint, table, options, ids, placement), options,
+                              config.generation, prepared);
   const Transformer model = load_model(checkpoint, placement, dtype.type, options.common.quiet);
   note(options.common.quiet, fmt::format("{} samples into {}; {}, {} threads", prepared.size(),
                                          run.folder().string(), model.implementation(), placement.threads));
   try {
-    generate_samples(model, tokenizer, prepared, options, run);
+    generate_samples(model, tokenizer, prepared, sampler, options, run);
     run.end();
   } catch (const std::exception& error) {
     throw Error("{} ({} of {} samples are finished and kept; go on with: sinkscope run --resume {})",

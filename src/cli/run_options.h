@@ -1,7 +1,6 @@
 // What `sinkscope run` can be asked for.
 #pragma once
 
-#include <sinkscope/llada_sampler.h>
 #include <sinkscope/run_directory.h>
 
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include "cli/model_options.h"
 #include "cli/option_table.h"
 #include "cli/prompts.h"
+#include "cli/sampling_options.h"
 
 namespace sinkscope {
 
@@ -21,17 +21,11 @@ struct RunOptions {
   bool raw = false;
   std::string system;
 
-  LladaOptions sampling;  // numbers and flags; the names below are parsed into it by resolve()
-  std::string remasking = "low_confidence";
-  std::string confidence = "f64";
-  std::string sink_rule = "paper";
-  std::string sink_scale = "sum";
-  std::string sink_from = "raw";
-  std::string capture = "columns";
-  std::string maps;
+  SamplingOptions sampling;
   std::string array_dtype = "f16";
   std::int64_t seed = 0;
   std::int64_t batch = 1;
+  bool deviation = false;
 
   ModelOptions common;
   std::string out = "runs";
@@ -45,14 +39,7 @@ const std::vector<std::string>& unrecorded_run_options();
 
 void declare_run_options(CLI::App& command, OptionTable& table, RunOptions& options);
 
-/// Parses the names into options.sampling and checks all that needs no model. Throws UsageError naming the
-/// option.
+/// Parses the names and checks all that needs no model. Throws UsageError naming the option.
 void resolve(RunOptions& options);
-
-/// "none", "columns" or "full", as the option's choices guarantee.
-Capture parse_capture(const std::string& name);
-
-/// "0:3,1:2" -> layer and head. Throws UsageError.
-std::vector<LayerHead> parse_maps(const std::string& text);
 
 }  // namespace sinkscope

@@ -97,6 +97,7 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint, const MemoryUse& us
   estimate.threads = bytes_of_threads(config, use);
   estimate.observations = bytes_of_observations(config, use);
   estimate.head = bytes_of_head(config, use);
+  if (use.keeps_keys) estimate.cache = KeyValueCache::bytes(config, use.dtype, use.sequences * use.positions);
   return estimate;
 }
 
