@@ -22,27 +22,6 @@ std::string absolute_if_there(const std::string& path) {
              : path;
 }
 
-// The mask id: config.json's, else the tokenizer's. An unknown one is an error, not a guess.
-std::int32_t mask_id_of(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
-  if (checkpoint.config().mask_id) return static_cast<std::int32_t>(*checkpoint.config().mask_id);
-  for (const char* token : {"<|mdm_mask|>", "<|mask|>"})
-    if (const auto id = tokenizer ? tokenizer->id_of(token) : std::nullopt) return *id;
-  throw Error(
-      "{} has no mask_token_id, and neither <|mdm_mask|> nor <|mask|> is in the tokenizer: the mask id must "
-      "be known "
-      "to fill masks",
-      checkpoint.config_file().string());
-}
-
-SpecialIds special_ids(const Checkpoint& checkpoint, const std::optional<Tokenizer>& tokenizer) {
-  const ModelConfig& config = checkpoint.config();
-  SpecialIds ids;
-  if (config.generation != Generation::autoregressive) ids.mask = mask_id_of(checkpoint, tokenizer);
-  for (const std::int64_t id : config.eos_ids) ids.ends.push_back(static_cast<std::int32_t>(id));
-  if (tokenizer) ids.end_of_turn = tokenizer->id_of("<|eot_id|>");
-  return ids;
-}
-
 // Prompts that are text need a tokenizer; ids do without.
 std::optional<Tokenizer> load_tokenizer(const std::filesystem::path& directory,
                                         const std::vector<Prompt>& prompts) {

@@ -188,20 +188,6 @@ AutoregressiveOptions autoregressive_options(const SamplingOptions& options, con
   return to;
 }
 
-void validate_for(const SamplingOptions& options, Generation generation, const SpecialIds& ids) {
-  switch (generation) {
-    case Generation::masked:
-      llada_options(options, ids);
-      return;
-    case Generation::shifted_masked:
-      dream_options(options, ids);
-      return;
-    case Generation::autoregressive:
-      autoregressive_options(options, ids);
-      return;
-  }
-}
-
 Capture parse_capture(const std::string& name) {
   if (name == "none") return Capture::none;
   return name == "full" ? Capture::full : Capture::columns;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/option_table.h"
+#include "cli/special_ids.h"
 
 namespace sinkscope {
 
@@ -49,13 +50,6 @@ struct SamplingOptions {
 void declare_sampling(OptionTable& table, SamplingOptions& options);
 void declare_sinks(OptionTable& table, SamplingOptions& options);
 
-/// Ids that the samplers need and the checkpoint or its tokenizer name.
-struct SpecialIds {
-  std::optional<std::int32_t> mask;  // diffusion models only, and there always
-  std::vector<std::int32_t> ends;
-  std::optional<std::int32_t> end_of_turn;
-};
-
 /// Parses what are names on the command line. Throws UsageError naming the option.
 void resolve(SamplingOptions& options);
 
@@ -67,9 +61,6 @@ void check_applicable(const SamplingOptions& options, const ModelConfig& config)
 LladaOptions llada_options(const SamplingOptions& options, const SpecialIds& ids);
 DreamOptions dream_options(const SamplingOptions& options, const SpecialIds& ids);
 AutoregressiveOptions autoregressive_options(const SamplingOptions& options, const SpecialIds& ids);
-
-/// The sampler's own check of these options, without ids that only a checkpoint knows.
-void validate_for(const SamplingOptions& options, Generation generation, const SpecialIds& ids);
 
 /// "none", "columns" or "full", as the option's choices guarantee.
 Capture parse_capture(const std::string& name);

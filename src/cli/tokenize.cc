@@ -3,15 +3,12 @@
 #include <sinkscope/error.h>
 #include <sinkscope/tokenizer.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iostream>
 #include <memory>
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/json_lines.h"
 #include "cli/option_table.h"
 
 namespace sinkscope {
@@ -24,25 +21,6 @@ struct TokenizeOptions {
   bool special = false;
   bool decode = false;
 };
-
-void print(const std::string& line) {
-  if (std::puts(line.c_str()) < 0) throw Error("cannot write to standard output");
-}
-
-void for_each_line(const std::string& file,
-                   const std::function<void(const std::string&, const std::string&)>& body) {
-  std::ifstream opened;
-  if (file != "-") {
-    opened.open(file);
-    if (!opened) throw Error("cannot open {}", file);
-  }
-  std::istream& input = file == "-" ? std::cin : opened;
-  std::string line;
-  for (std::size_t number = 1; std::getline(input, line); ++number)
-    if (line.find_first_not_of(" \t\r") != std::string::npos)
-      body(line, fmt::format("{} line {}", file, number));
-  if (input.bad()) throw Error("cannot read {}", file);
-}
 
 std::vector<std::int32_t> ids_of(const std::string& line, const std::string& where) {
   const Json value = parse_json(line, where);
@@ -69,10 +47,10 @@ void tokenize_command(const TokenizeOptions& options) {
     throw UsageError("nothing to do: give --text TEXT or --file FILE (- reads standard input)");
   const Tokenizer tokenizer = Tokenizer::load(locate_model(options.model));
   const auto encode = [&](const std::string& text) {
-    print(json_line(Json(tokenizer.encode(text, options.special))));
+    print_line(json_line(Json(tokenizer.encode(text, options.special))));
   };
   const auto decode = [&](const std::vector<std::int32_t>& ids) {
-    print(json_line(Json(tokenizer.decode(ids))));
+    print_line(json_line(Json(tokenizer.decode(ids))));
   };
   for (const std::string& text : options.text) {
     if (options.decode)

@@ -1,0 +1,31 @@
+#include "cli/json_lines.h"
+
+#include <fmt/format.h>
+#include <sinkscope/error.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+namespace sinkscope {
+
+void for_each_line(const std::string& file,
+                   const std::function<void(const std::string& line, const std::string& where)>& body) {
+  std::ifstream opened;
+  if (file != "-") {
+    opened.open(file);
+    if (!opened) throw Error("cannot open {}", file);
+  }
+  std::istream& input = file == "-" ? std::cin : opened;
+  std::string line;
+  for (std::size_t number = 1; std::getline(input, line); ++number)
+    if (line.find_first_not_of(" \t\r") != std::string::npos)
+      body(line, fmt::format("{} line {}", file, number));
+  if (input.bad()) throw Error("cannot read {}", file);
+}
+
+void print_line(const std::string& line) {
+  if (std::puts(line.c_str()) < 0) throw Error("cannot write to standard output");
+}
+
+}  // namespace sinkscope
