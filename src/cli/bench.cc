@@ -77,39 +77,50 @@ OrderedJson timing_json(const SpeedReport& report, Work work) {
 
 OrderedJson to_json(const BenchModel& bench, const SpeedReport& report) {
   const RunMachine machine = describe_machine(bench.threads, bench.transformer.device().str());
-  return {{"model", bench.options.model},
-          {"dtype", short_name(bench.transformer.dtype())},
-          {"weights", bench.options.common.weights},
-          {"positions", report.positions},
-          {"masked_positions", report.masked},
-          {"threads", bench.threads},
-          {"repeat", bench.options.repeat},
-          {"seed", bench.options.seed},
-          {"ceiling_gflops", report.gflops(Work::ceiling)},
-          {"ceiling_seconds", report.seconds[static_cast<std::size_t>(Work::ceiling)]},
-          {"ceiling_flops", report.flops[static_cast<std::size_t>(Work::ceiling)]},
-          {"ceiling_rounds", report.rounds[static_cast<std::size_t>(Work::ceiling)]},
-          {"ceiling_dtype", short_name(report.ceiling_type)},
-          {"plain", timing_json(report, Work::plain)},
-          {"columns", timing_json(report, Work::columns)},
-          {"full", timing_json(report, Work::full)},
-          {"columns_overhead", report.overhead(Work::columns)},
-          {"full_overhead", report.overhead(Work::full)},
-          {"step_seconds", report.seconds[static_cast<std::size_t>(Work::step)]},
-          {"step", timing_json(report, Work::step)},
-          {"load_seconds", bench.load_seconds},
-          {"peak_resident_mb", report.peak_resident_mb},
-          {"implementation", bench.transformer.implementation()},
-          {"cpu", machine.cpu},
-          {"instruction_sets", machine.instruction_sets}};
+  OrderedJson json{{"model", bench.options.model},
+                   {"dtype", short_name(bench.transformer.dtype())},
+                   {"weights", bench.options.common.weights},
+                   {"positions", report.positions},
+                   {"masked_positions", report.masked},
+                   {"threads", bench.threads},
+                   {"repeat", bench.options.repeat},
+                   {"seed", bench.options.seed},
+                   {"ceiling_gflops", report.gflops(Work::ceiling)},
+                   {"ceiling_seconds", report.seconds[static_cast<std::size_t>(Work::ceiling)]},
+                   {"ceiling_flops", report.flops[static_cast<std::size_t>(Work::ceiling)]},
+                   {"ceiling_rounds", report.rounds[static_cast<std::size_t>(Work::ceiling)]},
+                   {"ceiling_dtype", short_name(report.ceiling_type)},
+                   {"plain", timing_json(report, Work::plain)},
+                   {"columns", timing_json(report, Work::columns)},
+                   {"full", timing_json(report, Work::full)},
+                   {"columns_overhead", report.overhead(Work::columns)},
+                   {"full_overhead", report.overhead(Work::full)},
+                   {"step_seconds", report.seconds[static_cast<std::size_t>(Work::step)]},
+                   {"step", timing_json(report, Work::step)},
+                   {"load_seconds", bench.load_seconds},
+                   {"peak_resident_mb", report.peak_resident_mb},
+                   {"implementation", bench.transformer.implementation()},
+                   {"cpu", machine.cpu},
+                   {"instruction_sets", machine.instruction_sets}};
+  if (report.measured(Work::read)) {
+    json["weight_bytes"] = report.weight_bytes;
+    json["read_seconds"] = report.seconds[static_cast<std::size_t>(Work::read)];
+    json["share_of_bandwidth"] = report.share_of_bandwidth();
+  }
+  return json;
 }
 
 std::string table_row(const SpeedReport& report, Work work) {
   const double seconds = report.seconds[static_cast<std::size_t>(work)];
+  if (work == Work::read)
+    return fmt::format("{:<8} {:>10.4f} {:>10.1f} GB/s of memory", name_of(work), seconds,
+                       static_cast<double>(report.weight_bytes) * 1e-9 / seconds);
   std::string row = fmt::format("{:<8} {:>10.4f} {:>10.1f}", name_of(work), seconds, report.gflops(work));
   if (work == Work::ceiling) return row;
   row += fmt::format(" {:>10.1f} % {:>10.1f}", 100 * report.share_of_ceiling(work),
                      report.tokens_per_second(work));
+  if (work == Work::step && report.measured(Work::read))
+    row += fmt::format("   {:.1f} % of what memory allows", 100 * report.share_of_bandwidth());
   if (work == Work::columns || work == Work::full)
     row += fmt::format(" {:>+9.1f} %", 100 * report.overhead(work));
   return row;
@@ -122,7 +133,8 @@ void print_table(const BenchModel& bench, const SpeedReport& report) {
              report.masked, bench.threads, bench.options.repeat);
   fmt::print("{:<8} {:>10} {:>10} {:>12} {:>10} {:>11}\n", "", "seconds", "GFLOP/s", "of ceiling", "tokens/s",
              "overhead");
-  for (const Work work : all_work) fmt::print("{}\n", table_row(report, work));
+  for (const Work work : all_work)
+    if (report.measured(work)) fmt::print("{}\n", table_row(report, work));
   fmt::print("{}; loaded in {:.1f} s, peak resident {:.0f} MB\n", bench.transformer.implementation(),
              bench.load_seconds, report.peak_resident_mb);
   if (report.ceiling_type == ProductType::f32 && bench.transformer.dtype() == at::kBFloat16)
@@ -196,7 +208,9 @@ void add_bench_command(CLI::App& program) {
       "A round runs, one after the other: ceiling, the model's matrix products alone; plain, columns and "
       "full, "
       "a forward pass with that --capture and the head on every position; step, one denoising step of `run` "
-      "with half of the positions masked. tokens/s are positions passed through the model.");
+      "with half of the positions masked. tokens/s are positions passed through the model. Autoregressive "
+      "models: "
+      "read, the bytes of all weights from memory, once; step, the next token behind all positions but one.");
   command->callback([options] { bench_command(*options); });
 }
 

@@ -1,5 +1,6 @@
 #include "cli/speed.h"
 
+#include <sinkscope/dream_sampler.h>
 #include <sinkscope/llada_sampler.h>
 #include <sys/resource.h>
 
@@ -12,6 +13,7 @@
 #include "model/flops.h"
 #include "ops/ceiling.h"
 #include "ops/linear.h"
+#include "ops/read_bandwidth.h"
 
 namespace sinkscope {
 namespace {
@@ -50,22 +52,78 @@ void forward_with_whole_head(const Transformer& model, const TokenBatch& batch, 
   model.forward({.tokens = batch, .head = Head::vocabulary, .capture = capture}, workspace);
 }
 
-// sample_llada with a single step: it fills all masks at once, at the cost of any other step.
-void denoising_step(const Transformer& model, const std::vector<std::int32_t>& prompt, std::int64_t masked) {
-  LladaOptions options;
+template <typename Options>
+Options single_step(const Transformer& model, std::int64_t masked) {
+  Options options;
   options.gen_len = options.block_len = masked;
   options.steps = 1;
   options.mask_id = mask_id_of(model.config());
-  const std::vector<SampleRequest> requests{{prompt, 0}};
-  sample_llada(model, requests, options, [](std::size_t, const StepRecord&) {});
+  return options;
 }
 
+// The sampler with a single step: it fills all masks at once, at the cost of any other step.
+void denoising_step(const Transformer& model, const std::vector<std::int32_t>& prompt, std::int64_t masked) {
+  const std::vector<SampleRequest> requests{{prompt, 0}};
+  const StepObserver observer = [](std::size_t, const StepRecord&) {};
+  if (model.config().generation == Generation::shifted_masked)
+    sample_dream(model, requests, single_step<DreamOptions>(model, masked), observer);
+  else
+    sample_llada(model, requests, single_step<LladaOptions>(model, masked), observer);
+}
+
+// One token at a time behind `positions` - 1 others whose keys and values are kept.
+class NextToken {
+ public:
+  NextToken(const Transformer& model, std::int64_t positions, std::uint64_t seed)
+      : model_(model),
+        cache_(model.config(), model.dtype(), model.device(), {positions}),
+        positions_(positions) {
+    TokenBatch prompt = batch_of(random_prompt(model.config(), positions - 1, seed), 0, 0);
+    const CachedTokens cached{&cache_, {0}, {0}};
+    model.forward(
+        {.tokens = prompt, .wanted = std::vector<std::int64_t>{}, .head = Head::none, .cached = &cached},
+        workspace_);
+    token_ = batch_of({0}, 0, 0);
+  }
+  void run() {
+    const CachedTokens cached{&cache_, {0}, {positions_ - 1}};
+    model_.forward(
+        {.tokens = token_, .head = Head::vocabulary, .capture = Capture::columns, .cached = &cached},
+        workspace_);
+  }
+
+ private:
+  const Transformer& model_;
+  KeyValueCache cache_;
+  std::int64_t positions_;
+  TokenBatch token_;
+  ForwardWorkspace workspace_;
+};
+
+// With experts: those that work on a row at a time, each on all rows.
 std::vector<WeightSize> layer_weights(const ModelConfig& config) {
   const std::int64_t query_width = config.heads * config.head_dim;
   const std::int64_t key_width = config.kv_heads * config.head_dim;
-  return {{query_width, config.width},     {key_width, config.width},        {key_width, config.width},
-          {config.width, query_width},     {config.mlp_width, config.width}, {config.mlp_width, config.width},
-          {config.width, config.mlp_width}};
+  std::vector<WeightSize> weights{{query_width, config.width},
+                                  {key_width, config.width},
+                                  {key_width, config.width},
+                                  {config.width, query_width}};
+  if (config.experts) weights.push_back({config.experts->count, config.width});
+  for (std::int64_t e = 0; e < (config.experts ? config.experts->chosen : 1); ++e)
+    weights.insert(weights.end(), {{config.mlp_width, config.width},
+                                   {config.mlp_width, config.width},
+                                   {config.width, config.mlp_width}});
+  return weights;
+}
+
+// Of the matrices that a token passes through.
+std::int64_t bytes_of_matrices(const Transformer& model) {
+  const ModelConfig& config = model.config();
+  std::int64_t elements = config.head_rows * config.width;
+  for (const WeightSize& size : layer_weights(config)) elements += config.layers * size.out * size.in;
+  return elements * (model.weight_format() == WeightFormat::int8
+                         ? 1
+                         : static_cast<std::int64_t>(c10::elementSize(model.dtype())));
 }
 
 double peak_resident_mb() {
@@ -89,7 +147,7 @@ class Rounds {
   Rounds(const Transformer& model, const SpeedOptions& options)
       : model_(model),
         options_(options),
-        masked_(options.positions / 2),
+        masked_(model.config().causal() ? 0 : options.positions / 2),
         prompt_(random_prompt(model.config(), options.positions - masked_, options.seed)),
         batch_(batch_of(prompt_, masked_, mask_id_of(model.config()))) {}
 
@@ -98,24 +156,34 @@ class Rounds {
     report_.masked = masked_;
     count_flops();
     // The model's memory is looked at before the ceiling's weights are there.
+    if (decodes()) next_token_.emplace(model_, options_.positions, options_.seed);
     for (const Work work : all_work)
-      if (work != Work::ceiling) timed(0, work);
+      if (applies(work) && work != Work::ceiling && work != Work::read) timed(0, work);
     report_.peak_resident_mb = peak_resident_mb();
     make_ceiling();
     timed(0, Work::ceiling);
     for (std::int64_t round = 1; round <= options_.rounds; ++round)
-      for (const Work work : all_work) report_.rounds[index_of(work)].push_back(timed(round, work));
-    for (const Work work : all_work) report_.seconds[index_of(work)] = median(report_.rounds[index_of(work)]);
+      for (const Work work : all_work)
+        if (applies(work)) report_.rounds[index_of(work)].push_back(timed(round, work));
+    for (const Work work : all_work)
+      if (applies(work)) report_.seconds[index_of(work)] = median(report_.rounds[index_of(work)]);
     return report_;
   }
 
  private:
+  bool decodes() const { return model_.config().causal(); }
+  bool applies(Work work) const { return work != Work::read || decodes(); }
+
   void count_flops() {
     const ModelConfig& config = model_.config();
     const ForwardFlops all = forward_flops(config, options_.positions, options_.positions);
     report_.flops.fill(all.total());
     report_.flops[index_of(Work::ceiling)] = all.projections + all.mlp + all.head;
-    report_.flops[index_of(Work::step)] = forward_flops(config, options_.positions, masked_).total();
+    report_.flops[index_of(Work::read)] = 0;
+    report_.flops[index_of(Work::step)] =
+        decodes()
+            ? all.total() - forward_flops(config, options_.positions - 1, options_.positions - 1).total()
+            : forward_flops(config, options_.positions, masked_).total();
     for (const double flops : report_.flops) round_flops_ += flops;
   }
 
@@ -125,6 +193,9 @@ class Rounds {
                      options_.positions, layer_weights(config), config.layers,
                      WeightSize{config.head_rows, config.width});
     report_.ceiling_type = ceiling_->type();
+    if (!decodes()) return;
+    report_.weight_bytes = bytes_of_matrices(model_);
+    read_.emplace(report_.weight_bytes);
   }
 
   void run(Work work) {
@@ -137,7 +208,11 @@ class Rounds {
         return forward_with_whole_head(model_, batch_, Capture::columns, workspace_);
       case Work::full:
         return forward_with_whole_head(model_, batch_, Capture::full, workspace_);
+      case Work::read:
+        read_->run();
+        return;
       case Work::step:
+        if (decodes()) return next_token_->run();
         return denoising_step(model_, prompt_, masked_);
     }
   }
@@ -159,6 +234,8 @@ class Rounds {
   TokenBatch batch_;
   ForwardWorkspace workspace_;
   std::optional<ProductCeiling> ceiling_;
+  std::optional<ReadBandwidth> read_;
+  std::optional<NextToken> next_token_;
   SpeedReport report_;
   double round_flops_ = 0;
   double done_flops_ = 0;
@@ -167,8 +244,8 @@ class Rounds {
 }  // namespace
 
 std::string_view name_of(Work work) {
-  constexpr std::array<std::string_view, all_work.size()> names{"ceiling", "plain", "columns", "full",
-                                                                "step"};
+  constexpr std::array<std::string_view, all_work.size()> names{"ceiling", "plain", "columns",
+                                                                "full",    "read",  "step"};
   return names[index_of(work)];
 }
 
@@ -177,7 +254,12 @@ double SpeedReport::gflops(Work work) const { return flops[index_of(work)] * 1e-
 double SpeedReport::share_of_ceiling(Work work) const { return gflops(work) / gflops(Work::ceiling); }
 
 double SpeedReport::tokens_per_second(Work work) const {
-  return static_cast<double>(positions) / seconds[index_of(work)];
+  const bool one = work == Work::step && measured(Work::read);
+  return (one ? 1 : static_cast<double>(positions)) / seconds[index_of(work)];
+}
+
+double SpeedReport::share_of_bandwidth() const {
+  return seconds[index_of(Work::read)] / seconds[index_of(Work::step)];
 }
 
 double SpeedReport::overhead(Work work) const {

@@ -19,9 +19,12 @@ enum class Work {
   plain,    ///< a forward pass that records nothing, the head on every row
   columns,  ///< the same with Capture::columns
   full,     ///< the same with Capture::full
-  step,     ///< one denoising step of `run`: columns recorded, the head on masked rows, tokens chosen
+  read,     ///< the bytes of all weights read from memory once, nothing else; autoregressive models only
+  step,     ///< one step of `run`, columns recorded: a denoising step with the head on masked rows and tokens
+         ///< chosen; of an autoregressive model the next token behind all positions but one
 };
-inline constexpr std::array all_work{Work::ceiling, Work::plain, Work::columns, Work::full, Work::step};
+inline constexpr std::array all_work{Work::ceiling, Work::plain, Work::columns,
+                                     Work::full,    Work::read,  Work::step};
 std::string_view name_of(Work work);
 
 struct SpeedOptions {
@@ -37,7 +40,8 @@ struct SpeedReport {
   std::int64_t positions = 0;
   std::int64_t masked = 0;
   std::array<std::vector<double>, all_work.size()> rounds;  // seconds of every round, by Work
-  std::array<double, all_work.size()> seconds{};            // their medians
+  std::array<double, all_work.size()> seconds{};            // their medians; 0 where nothing was measured
+  std::int64_t weight_bytes = 0;                            // that the next token has to read
   std::array<double, all_work.size()> flops{};              // required by the work, 2 per multiply-add
   ProductType ceiling_type = ProductType::f32;
   double peak_resident_mb = 0;  // 10^6 bytes: up to the end of the warm-up, without the ceiling's weights
@@ -46,6 +50,9 @@ struct SpeedReport {
   double share_of_ceiling(Work work) const;
   double tokens_per_second(Work work) const;  // positions passed through the model
   double overhead(Work work) const;           // seconds over those of plain, minus 1
+  bool measured(Work work) const { return !rounds[static_cast<std::size_t>(work)].empty(); }
+  /// What memory allows at best over what a step took: reading the weights once.
+  double share_of_bandwidth() const;
 };
 
 /// Warms up, then measures round by round. Throws what Transformer::forward and sample_llada throw.
