@@ -15,6 +15,7 @@ namespace sinkscope::SINKSCOPE_KERNEL_LEVEL {
 AttentionKernels<float> attention_of_floats();
 AttentionKernels<Bfloat16> attention_of_bfloat16();
 AttentionKernels<Bfloat16> attention_of_bfloat16_pairs();
+FewRowsKernel few_rows_kernel();  // few_rows_kernels.cc
 
 namespace {
 
@@ -269,7 +270,8 @@ const CpuKernels& kernels() {
                                 attention_of_floats(),
                                 attention_of_bfloat16(),
                                 attention_of_bfloat16_pairs(),
-                                vocabulary_row};
+                                vocabulary_row,
+                                few_rows_kernel()};
   return table;
 }
 

@@ -12,6 +12,7 @@
 
 #include "ops/attention_kernels.h"
 #include "ops/bfloat16.h"
+#include "ops/few_rows_kernels.h"
 
 namespace sinkscope {
 
@@ -68,6 +69,7 @@ struct CpuKernels {
   /// A run of logits [count]: see VocabularyRow. in_float64 takes the exponentials in float64 (relative error
   /// below 1e-15), else in float32.
   VocabularyRow (*vocabulary_row)(const float* x, std::int64_t count, bool in_float64);
+  FewRowsKernel multiply_few_rows;
 };
 
 /// The best level this processor runs, or the one that SINKSCOPE_CPU (portable, avx2, avx512,

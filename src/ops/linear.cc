@@ -54,7 +54,7 @@ ProductType Linear::type() const { return product_type(dtype_, form_ == InputFor
 void Linear::cut(std::int64_t granule) {
   const std::int64_t width = slice_width_for(out_, granule);
   for (std::int64_t begin = 0; begin < out_; begin += width)
-    slices_.push_back({begin, std::min(width, out_ - begin), {}});
+    slices_.push_back({begin, std::min(width, out_ - begin), {}, false});
 }
 
 // Converts slice by slice, so that no second copy of the whole matrix ever exists.
@@ -88,6 +88,7 @@ void Linear::pack_slice(Slice& slice, const at::Tensor& weight) {
   const bool in_place = form_ == InputForm::widened || weight_layout(type(), slice.width, in_).in_place;
   if (!in_place) {
     slice.packed = pack_weight(rows.to(dtype_).data_ptr(), type(), slice.width, in_);
+    slice.for_few_rows = weight_layout(type(), slice.width, in_).in_pairs_of_64_columns;
   } else if (weight_.data_ptr() != weight.data_ptr()) {
     weight_.narrow(0, slice.begin, slice.width).copy_(rows);
   }
@@ -133,11 +134,25 @@ const void* Linear::slice_weight(std::int64_t slice_index, SliceScratch& scratch
   return wide;
 }
 
+void Linear::multiply_few_rows(const Slice& slice, const void* slice_weight, const void* x, std::int64_t rows,
+                               void* result, std::int64_t stride, SliceScratch& scratch) const {
+  const std::int64_t panels = (slice.width + few_rows_panel - 1) / few_rows_panel;
+  const std::int64_t padded = panels * few_rows_panel;
+  auto* sums = scratch.sums.get<float>(static_cast<std::size_t>(rows * padded));
+  cpu_kernels().multiply_few_rows(static_cast<const Bfloat16*>(x), rows, in_,
+                                  static_cast<const Bfloat16*>(slice_weight), panels, sums);
+  for (std::int64_t row = 0; row < rows; ++row)
+    cpu_kernels().bf16.narrow(sums + row * padded, static_cast<Bfloat16*>(result) + row * stride,
+                              slice.width);
+}
+
 // With a packed weight and rows of the result apart from each other, oneDNN 2.6 falls back to its reference
 // implementation, which is slower by orders of magnitude: such products are made dense and copied.
 void Linear::multiply_as_stored(const Slice& slice, const void* slice_weight, const void* x,
                                 std::int64_t rows, void* result, std::int64_t stride,
                                 SliceScratch& scratch) const {
+  if (slice.for_few_rows && rows <= most_few_rows)
+    return multiply_few_rows(slice, slice_weight, x, rows, result, stride, scratch);
   if (!slice.packed || stride == slice.width) {
     sinkscope::multiply({type(), rows, slice.width, in_, stride}, x, slice_weight, result);
     return;

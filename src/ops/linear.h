@@ -81,12 +81,15 @@ class Linear {
   struct Slice {
     std::int64_t begin = 0;
     std::int64_t width = 0;
-    dnnl::memory packed;  // in the layout of its product; empty when rows of weight_ are used
+    dnnl::memory packed;        // in the layout of its product; empty when rows of weight_ are used
+    bool for_few_rows = false;  // in the layout of few_rows_kernels.h
   };
   void cut(std::int64_t granule);
   void pack(const at::Tensor& weight, const LinearOptions& options);
   void pack_slice(Slice& slice, const at::Tensor& weight);
   void quantise_slice(Slice& slice, const at::Tensor& weight);
+  void multiply_few_rows(const Slice& slice, const void* slice_weight, const void* x, std::int64_t rows,
+                         void* result, std::int64_t stride, SliceScratch& scratch) const;
   void multiply_as_stored(const Slice& slice, const void* slice_weight, const void* x, std::int64_t rows,
                           void* result, std::int64_t stride, SliceScratch& scratch) const;
   ProductType type() const;

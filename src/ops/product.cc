@@ -117,8 +117,11 @@ const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::i
     const memory::desc plain({inner, columns}, stored_type, memory::format_tag::ab);
     const memory::desc stored = transposed_plain(type, columns, inner);
     // A plain answer means that the implementation packs as it goes and takes either order.
+    const memory::desc pairs({inner, columns}, stored_type, memory::format_tag::BA16a64b2a);
     entry->second =
-        wanted == plain || wanted == stored ? WeightLayout{stored, true} : WeightLayout{wanted, false};
+        wanted == plain || wanted == stored
+            ? WeightLayout{stored, true}
+            : WeightLayout{wanted, false, type == ProductType::bf16 && wanted == pairs && inner % 32 == 0};
   }
   return entry->second;
 }

@@ -35,6 +35,8 @@ struct ProductShape {
 struct WeightLayout {
   dnnl::memory::desc description;
   bool in_place = false;
+  /// [N / 64][K / 2][64][2] without padding along K: what few_rows_kernels.h multiplies. N is rounded up.
+  bool in_pairs_of_64_columns = false;
 };
 const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::int64_t inner);
 
