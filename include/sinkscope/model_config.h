@@ -41,7 +41,6 @@ struct Llama3Scaling {
 struct ExpertsConfig {
   std::int64_t count = 0;
   std::int64_t chosen = 0;     // per token
-  std::int64_t width = 0;      // hidden width of one expert's gated MLP
   bool normalised = false;     // the chosen ones' weights are scaled to sum to 1
   std::string selection_bias;  // tensor name behind "model.layers.N.", added for the choice only; "": none
 };

@@ -236,7 +236,7 @@ void read_llada_moe_config(const ConfigSource& source, const TensorMap& tensors,
   experts.count = required_count(source, "num_experts", largest_experts);
   experts.chosen = required_count(source, "num_experts_per_tok", largest_experts);
   experts.normalised = optional_flag(source, "norm_topk_prob").value_or(false);
-  experts.width = required_count(source, "expert_intermediate_size", largest_mlp_width);
+  config.mlp_width = required_count(source, "expert_intermediate_size", largest_mlp_width);
   if (experts.chosen > experts.count)
     throw Error("{}: num_experts_per_tok is {}, more than num_experts, {}", source.where, experts.chosen,
                 experts.count);
@@ -255,7 +255,6 @@ void read_llada_moe_config(const ConfigSource& source, const TensorMap& tensors,
   }
   for (const char* name : {"mlp.gate.expert_bias", "mlp.expert_bias"})
     if (tensors.contains(std::string("model.layers.0.") + name)) experts.selection_bias = name;
-  config.mlp_width = experts.width;
   config.experts = std::move(experts);
   read_common(source, tensors, checkpoint, config);
 }

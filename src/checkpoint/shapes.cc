@@ -150,7 +150,7 @@ OrderedJson llada_moe_json(const ModelConfig& c) {
   json.erase("intermediate_size");
   json["num_experts"] = c.experts->count;
   json["num_experts_per_tok"] = c.experts->chosen;
-  json["expert_intermediate_size"] = c.experts->width;
+  json["expert_intermediate_size"] = c.mlp_width;
   json["norm_topk_prob"] = c.experts->normalised;
   json["moe_layer_freq"] = 1;
   json["qk_layernorm"] = c.qk_norm;
@@ -253,7 +253,7 @@ ModelConfig llada_moe(std::int64_t count, std::int64_t expert_width, const Sizes
   config.max_positions = 8192;
   config.qk_norm = true;
   config.mlp_width = expert_width;
-  config.experts = ExpertsConfig{count, 8, expert_width, false, ""};
+  config.experts = ExpertsConfig{count, 8, false, ""};
   return config;
 }
 

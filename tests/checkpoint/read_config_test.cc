@@ -205,7 +205,7 @@ TEST(ReadConfigTest, ModelTypeAndTensorsServeWhereThereIsNoArchitecture) {
 }
 
 TEST(ReadConfigTest, UnsupportedArchitecturesAreNamed) {
-  for (const char* name : {"LLaDAMoEModel", "LLaDAMoEModelLM", "DreamModel", "LlamaForCausalLM", "Nonsense"})
+  for (const char* name : {"LLaDA2MoeModelLM", "MixtralForCausalLM", "GPT2LMHeadModel", "Nonsense"})
     EXPECT_THAT(error_with("architectures", {name}),
                 AllOf(HasSubstr(fmt::format("\"{}\" is not supported", name)),
                       HasSubstr("LLaDAModelLM, MMadaModelLM")));

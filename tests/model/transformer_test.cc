@@ -64,7 +64,8 @@ TEST_P(GoldenForward, EqualsTheFixture) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenForward,
-                         ::testing::Combine(::testing::Values("llada-random", "mmada-random"),
+                         ::testing::Combine(::testing::Values("llada-random", "mmada-random", "dream-random",
+                                                              "llama-random", "qwen2-random"),
                                             ::testing::Bool()));
 
 // What a row of a ragged batch sees is its own: positions count from its first token and no pad exists.

@@ -28,9 +28,14 @@ struct Shape {
   std::vector<std::int64_t> lengths;
   std::int64_t in, out;
 };
-const std::vector<Shape> shapes{{{1}, 1, 1},    {{3}, 7, 5},      {{33, 1, 12}, 64, 160},
-                                {{5}, 160, 64}, {{20}, 96, 2100}, {{900, 700, 3}, 24, 65},
-                                {{0, 4}, 8, 9}};
+const std::vector<Shape> shapes{{{1}, 1, 1},
+                                {{3}, 7, 5},
+                                {{33, 1, 12}, 64, 160},
+                                {{5}, 160, 64},
+                                {{20}, 96, 2100},
+                                {{900, 700, 3}, 24, 65},
+                                {{0, 4}, 8, 9},
+                                {{1, 2, 3, 4, 5}, 128, 300}};
 
 std::vector<std::int64_t> offsets_of(const Shape& shape) {
   std::vector<std::int64_t> offsets{0};

@@ -68,5 +68,65 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, GoldenDecoding,
                                            std::tuple{"qwen2-random", false},
                                            std::tuple{"tiny-llama", false}));
 
+AutoregressiveOptions small_options() {
+  AutoregressiveOptions options;
+  options.gen_len = 12;
+  return options;
+}
+
+// Prompts 0, 1, 2 and 5 tokens longer, sinks masked, ends at different tokens: every row as alone.
+TEST(SampleAutoregressive, RowsOfABatchAreAsAlone) {
+  const Transformer model = load("llama-random");
+  AutoregressiveOptions options = small_options();
+  options.temperature = 0.8;
+  options.top_p = 0.95;
+  options.top_k = 40;
+  options.sinks.top_k = 2;
+  for (std::int32_t id = 0; id < 60; ++id) options.end_ids.push_back(id);
+  const std::vector<SampleRequest> requests{{{5}, 1}, {{5, 6}, 2}, {{5, 6, 7}, 3}, {{5, 6, 7, 8, 9, 10}, 4}};
+  const auto together = sample_autoregressive(model, requests, options);
+  for (std::size_t b = 0; b < requests.size(); ++b) {
+    const auto alone = sample_autoregressive(model, std::span(requests).subspan(b, 1), options)[0];
+    EXPECT_EQ(alone.ids, together[b].ids) << b;
+    EXPECT_EQ(alone.steps, together[b].steps);
+  }
+}
+
+TEST(SampleAutoregressive, StopsBehindAnEndTokenAndWhereItIsTold) {
+  const Transformer model = load("llama-random");
+  AutoregressiveOptions options = small_options();
+  const std::vector<SampleRequest> request{{{5, 6, 7}, 1}};
+  const auto all = sample_autoregressive(model, request, options)[0];
+  EXPECT_EQ(all.ids.size(), 15U);
+  EXPECT_EQ(all.forward_passes, 12);
+  options.end_ids = {all.ids[6]};
+  const auto ended = sample_autoregressive(model, request, options)[0];
+  EXPECT_EQ(ended.ids.back(), all.ids[6]);
+  EXPECT_LE(ended.ids.size(), 7U);
+  options.end_ids.clear();
+  options.stop = [](std::size_t, std::span<const std::int32_t> generated) { return generated.size() == 5; };
+  EXPECT_EQ(sample_autoregressive(model, request, options)[0].ids.size(), 8U);
+}
+
+// Recording and a no-op intervention change nothing, to the bit.
+TEST(SampleAutoregressive, LookingChangesNothing) {
+  const Transformer model = load("llama-random");
+  AutoregressiveOptions options = small_options();
+  const std::vector<SampleRequest> request{{{5, 6, 7}, 1}};
+  options.capture = Capture::none;
+  const auto plain = sample_autoregressive(model, request, options)[0].ids;
+  options.capture = Capture::full;
+  options.sinks.top_k = 3;
+  options.sinks.epsilon = 1e6;  // nothing is a sink
+  EXPECT_EQ(sample_autoregressive(model, request, options, [](std::size_t, const TokenRecord&) {})[0].ids,
+            plain);
+}
+
+TEST(SampleAutoregressive, AnEmptyPromptIsRefused) {
+  const Transformer model = load("llama-random");
+  EXPECT_THROW(sample_autoregressive(model, std::vector<SampleRequest>{{{}, 1}}, small_options()),
+               UsageError);
+}
+
 }  // namespace
 }  // namespace sinkscope
