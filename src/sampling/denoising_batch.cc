@@ -1,11 +1,14 @@
 #include "sampling/denoising_batch.h"
 
+#include <c10/core/InferenceMode.h>
 #include <sinkscope/error.h>
 #include <sinkscope/memory.h>
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
+#include "ops/parallel.h"
 #include "ops/vocabulary_head.h"
 
 namespace sinkscope {
@@ -56,10 +59,32 @@ class SampleLogits : public PredictedLogits {
   std::span<float> logits(std::size_t index) override {
     const std::int64_t wanted = rows_[index];
     if (!chunk_.defined() || wanted >= begin_ + chunk_.size(0)) read_from(wanted);
-    return {chunk_[wanted - begin_].data_ptr<float>(), static_cast<std::size_t>(chunk_.size(1))};
+    return row_of_chunk(wanted);
+  }
+
+  void for_each(const std::function<void(std::size_t index, std::span<float> logits)>& body) override {
+    std::size_t first = 0;  // prediction
+    while (first < rows_.size()) {
+      read_from(rows_[first]);
+      std::vector<std::size_t> firsts;  // the first prediction of each row of the chunk
+      std::size_t last = first;
+      for (; last < rows_.size() && rows_[last] < begin_ + chunk_.size(0); ++last)
+        if (last == first || rows_[last] != rows_[last - 1]) firsts.push_back(last);
+      parallel_for(static_cast<std::int64_t>(firsts.size()), [&](std::int64_t i) {
+        const c10::InferenceMode no_autograd;  // a thread's own
+        for (std::size_t p = firsts[static_cast<std::size_t>(i)];
+             p < last && rows_[p] == rows_[firsts[static_cast<std::size_t>(i)]]; ++p)
+          body(p, row_of_chunk(rows_[p]));
+      });
+      first = last;
+    }
   }
 
  private:
+  std::span<float> row_of_chunk(std::int64_t row) const {
+    const auto width = static_cast<std::size_t>(chunk_.size(1));
+    return {chunk_.data_ptr<float>() + (row - begin_) * chunk_.size(1), width};
+  }
   void read_from(std::int64_t row) {
     begin_ = row;
     const std::int64_t count = std::min(rows_of_logits, rows_.back() + 1 - row);

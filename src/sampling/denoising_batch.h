@@ -5,7 +5,7 @@
 #include <sinkscope/denoising.h>
 #include <sinkscope/transformer.h>
 
-#include <memory>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -43,6 +43,8 @@ class PredictedLogits {
   /// [V] in float32, with guidance, forbidden ids not yet taken out. The caller may change them; two
   /// predictions that have one source have one span. Indices must ascend. Valid until the next call.
   virtual std::span<float> logits(std::size_t index) = 0;
+  /// body(index, logits) for every prediction, on all threads; those of one source one after the other.
+  virtual void for_each(const std::function<void(std::size_t index, std::span<float> logits)>& body) = 0;
 };
 
 /// How a sampler decides. One object serves all samples; what it remembers of one it keeps by the sample's

@@ -46,8 +46,9 @@ class DreamRule : public DenoisingRule {
   std::int64_t block_end(const DreamState& state, const DenoisingSample& sample) const {
     return in_blocks() ? block_begin(state, sample) + options_.block_len : sample.length();
   }
-  Prediction predict_token(std::span<const float> logits, double uniform);
-  double confidence_of(std::span<const float> logits, std::int32_t token);
+  bool ranks() const { return options_.alg != DreamAlgorithm::origin || options_.threshold; }
+  Prediction predict_token(std::span<const float> logits, double uniform) const;
+  double confidence_of(std::span<const float> logits, std::int32_t token) const;
   std::vector<double> draw_uniforms(DenoisingSample& sample, std::size_t count) const;
   void keep_opened(DenoisingSample& sample, const DreamState& state,
                    std::vector<std::int64_t>& positions) const;
@@ -62,10 +63,18 @@ class DreamRule : public DenoisingRule {
   at::ScalarType dtype_;
   std::vector<float> times_;
   std::vector<DreamState> states_;
-  std::vector<float> filtered_;
-  std::vector<float> untempered_;
-  std::vector<double> probability_;
 };
+
+// What a thread works in; a vocabulary is long.
+struct Scratch {
+  std::vector<float> filtered;
+  std::vector<float> untempered;
+  std::vector<double> probability;
+};
+Scratch& thread_scratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
 
 DreamRule::DreamRule(const DreamOptions& options, at::ScalarType dtype, std::size_t samples)
     : options_(options),
@@ -113,57 +122,61 @@ void DreamRule::keep_opened(DenoisingSample& sample, const DreamState& state,
 void DreamRule::predict(std::size_t number, DenoisingSample& sample, const PassPlan& plan,
                         PredictedLogits& logits) {
   std::vector<std::int64_t> positions = plan.predicted;
-  if (options_.alg == DreamAlgorithm::origin && !options_.threshold)
-    keep_opened(sample, states_[number], positions);
+  if (!ranks()) keep_opened(sample, states_[number], positions);
   const std::vector<double> uniform = draw_uniforms(sample, positions.size());
-  std::size_t drawn = 0;
-  for (std::size_t i = 0; i < plan.predicted.size() && drawn < positions.size(); ++i) {
-    if (plan.predicted[i] != positions[drawn]) continue;
-    set_prediction(sample, positions[drawn], [&] { return predict_token(logits.logits(i), uniform[drawn]); });
-    ++drawn;
-  }
+  logits.for_each([&](std::size_t i, std::span<const float> row) {
+    const auto found = std::lower_bound(positions.begin(), positions.end(), plan.predicted[i]);
+    if (found == positions.end() || *found != plan.predicted[i]) return;
+    const double own = uniform[static_cast<std::size_t>(found - positions.begin())];
+    set_prediction(sample, *found, [&] { return predict_token(row, own); });
+  });
 }
 
-Prediction DreamRule::predict_token(std::span<const float> logits, double uniform) {
-  filtered_.assign(logits.begin(), logits.end());
-  if (options_.forbid_mask && static_cast<std::size_t>(options_.mask_id) < filtered_.size())
-    filtered_[static_cast<std::size_t>(options_.mask_id)] = -std::numeric_limits<float>::infinity();
-  untempered_ = filtered_;
-  filter_logits(filtered_, {options_.temperature, options_.top_p, options_.top_k});
+Prediction DreamRule::predict_token(std::span<const float> logits, double uniform) const {
+  constexpr float removed = -std::numeric_limits<float>::infinity();
+  auto& [filtered, untempered, probability] = thread_scratch();
+  filtered.assign(logits.begin(), logits.end());
+  if (options_.forbid_mask && static_cast<std::size_t>(options_.mask_id) < filtered.size())
+    filtered[static_cast<std::size_t>(options_.mask_id)] = removed;
+  if (options_.confidence_from == ConfidenceSource::untempered) untempered = filtered;
+  filter_logits(filtered, {options_.temperature, options_.top_p, options_.top_k});
   Prediction prediction;
   if (options_.temperature > 0) {
-    softmax(filtered_, probability_);
-    prediction.token = draw_by_inversion(probability_, uniform);
+    softmax(filtered, probability);
+    prediction.token = draw_by_inversion(probability, uniform);
   } else {
-    prediction.token = largest_index(filtered_);
+    prediction.token = largest_index(filtered);
   }
+  prediction.confidence = std::numeric_limits<double>::quiet_NaN();
+  if (!ranks()) return prediction;
   if (options_.confidence_from == ConfidenceSource::untempered) {
-    for (std::size_t i = 0; i < filtered_.size(); ++i)
-      if (filtered_[i] == -std::numeric_limits<float>::infinity()) untempered_[i] = filtered_[i];
-    prediction.confidence = confidence_of(untempered_, prediction.token);
+    for (std::size_t i = 0; i < filtered.size(); ++i)
+      if (filtered[i] == removed) untempered[i] = removed;
+    prediction.confidence = confidence_of(untempered, prediction.token);
   } else {
-    prediction.confidence = confidence_of(filtered_, prediction.token);
+    prediction.confidence = confidence_of(filtered, prediction.token);
   }
   return prediction;
 }
 
-double DreamRule::confidence_of(std::span<const float> logits, std::int32_t token) {
-  softmax(logits, probability_);
+double DreamRule::confidence_of(std::span<const float> logits, std::int32_t token) const {
+  std::vector<double>& probability = thread_scratch().probability;
+  softmax(logits, probability);
   const auto as_asked = [&](double value) { return rounded(value, options_.confidence, dtype_); };
-  if (options_.threshold) return as_asked(probability_[static_cast<std::size_t>(token)]);
+  if (options_.threshold) return as_asked(probability[static_cast<std::size_t>(token)]);
   if (options_.alg == DreamAlgorithm::entropy) {
     double sum = 0;
-    for (const double p : probability_) {
+    for (const double p : probability) {
       const double q = as_asked(p);
       sum += q * std::log(q + 1e-10);
     }
     return as_asked(sum);
   }
-  if (options_.alg == DreamAlgorithm::topk_margin && probability_.size() > 1) {
-    std::nth_element(probability_.begin(), probability_.begin() + 1, probability_.end(), std::greater<>());
-    return as_asked(as_asked(probability_[0]) - as_asked(probability_[1]));
+  if (options_.alg == DreamAlgorithm::topk_margin && probability.size() > 1) {
+    std::nth_element(probability.begin(), probability.begin() + 1, probability.end(), std::greater<>());
+    return as_asked(as_asked(probability[0]) - as_asked(probability[1]));
   }
-  return as_asked(probability_[static_cast<std::size_t>(token)]);
+  return as_asked(probability[static_cast<std::size_t>(token)]);
 }
 
 std::vector<std::uint8_t> DreamRule::candidates(std::size_t /*number*/, const DenoisingSample& sample) const {
@@ -205,8 +218,7 @@ Opened DreamRule::choose(std::size_t number, DenoisingSample& sample) {
   const auto masks =
       static_cast<std::int64_t>(std::count(candidate.begin(), candidate.end(), std::uint8_t{1}));
   const bool first_of_block = in_blocks() && state.step == 0;
-  if (first_of_block || (options_.alg == DreamAlgorithm::origin && !options_.threshold))
-    return open_most_confident(sample.confidence, candidate, masks);
+  if (first_of_block || !ranks()) return open_most_confident(sample.confidence, candidate, masks);
   if (options_.threshold) return choose_by_threshold(state, sample, candidate);
   const std::int64_t count = opened_masks(masks, opened_share(times_, state.step));
   if (count > 0 && options_.alg_temp > 0) return draw_positions(sample, candidate, count);
@@ -231,8 +243,7 @@ void DreamRule::open(std::size_t number, DenoisingSample& sample) {
     id = sample.proposed[static_cast<std::size_t>(i)];
     filled_any = filled_any || id != options_.mask_id;
   }
-  const bool ranked = options_.alg != DreamAlgorithm::origin || options_.threshold;
-  if (ranked) sample.result.confidence_ties += opened.ties;
+  if (ranks()) sample.result.confidence_ties += opened.ties;
   ++state.step;
   if (!block_ends(state, sample, filled_any)) return;
   state = {state.block + 1};
