@@ -82,6 +82,38 @@ OrderedJson special_token(std::optional<std::int64_t> id, const std::optional<To
   return result;
 }
 
+std::string_view name_of(Generation generation) {
+  switch (generation) {
+    case Generation::masked:
+      return "masked diffusion";
+    case Generation::shifted_masked:
+      return "masked diffusion, logits of the position before";
+    case Generation::autoregressive:
+      break;
+  }
+  return "autoregressive";
+}
+
+OrderedJson describe_rope_scaling(const ModelConfig& c) {
+  if (c.rope_factor != 1) return {{"type", "linear"}, {"factor", c.rope_factor}};
+  if (!c.llama3_scaling) return nullptr;
+  return {{"type", "llama3"},
+          {"factor", c.llama3_scaling->factor},
+          {"low_freq_factor", c.llama3_scaling->low_frequency_factor},
+          {"high_freq_factor", c.llama3_scaling->high_frequency_factor},
+          {"original_max_position_embeddings", c.llama3_scaling->original_positions}};
+}
+
+OrderedJson describe_experts(const ModelConfig& c) {
+  if (!c.experts) return nullptr;
+  return {{"count", c.experts->count}, {"chosen", c.experts->chosen}, {"normalised", c.experts->normalised}};
+}
+
+OrderedJson describe_window(const ModelConfig& c) {
+  if (c.sliding_window == 0) return nullptr;
+  return {{"keys", c.sliding_window}, {"first_layer", c.first_windowed_layer}};
+}
+
 OrderedJson describe(const Checkpoint& checkpoint, const InspectOptions& options) {
   const ModelConfig& c = checkpoint.config();
   const Sizes sizes = sizes_of(checkpoint);
@@ -95,6 +127,7 @@ OrderedJson describe(const Checkpoint& checkpoint, const InspectOptions& options
   OrderedJson result{{"directory", checkpoint.directory().string()},
                      {"family", family_name(c.family)},
                      {"architecture", c.architecture},
+                     {"generation", name_of(c.generation)},
                      {"layers", c.layers},
                      {"heads", c.heads},
                      {"kv_heads", c.kv_heads},
@@ -104,7 +137,12 @@ OrderedJson describe(const Checkpoint& checkpoint, const InspectOptions& options
                      {"embedding_rows", c.embedding_rows},
                      {"head_rows", c.head_rows},
                      {"tied_head", c.tied_head},
+                     {"experts", describe_experts(c)},
+                     {"qkv_bias", c.qkv_bias},
+                     {"qk_norm", c.qk_norm},
+                     {"sliding_window", describe_window(c)},
                      {"rope_theta", c.rope_theta},
+                     {"rope_scaling", describe_rope_scaling(c)},
                      {"norm_eps", c.norm_eps},
                      {"max_positions", c.max_positions},
                      {"dtype", dtype_name(c.weights_dtype)},
@@ -145,14 +183,31 @@ void print_text(const OrderedJson& d) {
   line("model", d["directory"].get<std::string>());
   line("family",
        fmt::format("{} ({})", d["family"].get<std::string>(), d["architecture"].get<std::string>()));
+  line("generation", d["generation"].get<std::string>());
   line("layers", number("layers"));
   line("heads",
        fmt::format("{} query, {} key/value, of {}", number("heads"), number("kv_heads"), number("head_dim")));
-  line("width", fmt::format("{}, MLP {}", number("width"), number("mlp_width")));
+  line("attention",
+       fmt::format("{}{}{}", d["qkv_bias"].get<bool>() ? "biases on q, k, v" : "no biases",
+                   d["qk_norm"].get<bool>() ? ", norms of q and k" : "",
+                   d["sliding_window"].is_null()
+                       ? ""
+                       : fmt::format(", {} keys seen from layer {} on", d["sliding_window"]["keys"].dump(),
+                                     d["sliding_window"]["first_layer"].dump())));
+  const OrderedJson& experts = d["experts"];
+  line("width", fmt::format("{}, MLP {}{}", number("width"), number("mlp_width"),
+                            experts.is_null() ? ""
+                                              : fmt::format(", {} of {} experts", experts["chosen"].dump(),
+                                                            experts["count"].dump())));
   line("vocabulary", fmt::format("{} ids read, {} predicted{}; tokenizer {}", number("embedding_rows"),
                                  number("head_rows"), d["tied_head"].get<bool>() ? " (tied head)" : "",
                                  d["tokenizer_size"].is_null() ? "none" : number("tokenizer_size")));
-  line("positions", fmt::format("{}, RoPE theta {}", number("max_positions"), number("rope_theta")));
+  line("positions",
+       fmt::format("{}, RoPE theta {}{}", number("max_positions"), number("rope_theta"),
+                   d["rope_scaling"].is_null()
+                       ? ""
+                       : fmt::format(", {} scaling by {}", d["rope_scaling"]["type"].get<std::string>(),
+                                     d["rope_scaling"]["factor"].dump())));
   line("parameters",
        fmt::format("{}, {} in {} file(s), {}", number("parameters"), d["dtype"].get<std::string>(),
                    number("weight_files"), memory_of(d["stored_bytes"])));
