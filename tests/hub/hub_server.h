@@ -18,6 +18,20 @@
 
 namespace sinkscope::testing {
 
+/// The commit of every repository, unless told otherwise.
+inline const std::string served_commit = [] {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "c0";
+  return text;
+}();
+
+/// Text without short periods: a piece at a wrong place changes it.
+inline std::string large_content(std::size_t size) {
+  std::string content(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) content[i] = static_cast<char>('a' + (i * i + i / 7) % 26);
+  return content;
+}
+
 class HubServer {
  public:
   HubServer() {

@@ -4,6 +4,8 @@ server.py ROOT: ROOT/ORG/NAME/... are the repositories, ROOT/behaviour.json says
   {"token": "secret",             every request needs it (401 without, as huggingface.co)
    "commit": "40 hex digits",     of every repository [c0c0...]
    "answer": "text",              the list of files is this text
+   "answer_size": 100,            the list of files is so many spaces
+   "any_revision": true,          every revision is there
    "rules": [{"path": "part of a path", "times": 1, ...}]}  the first rule whose path fits and that has times left
      "status": 503, "headers": {"Retry-After": "1"}   answers so
      "cut": 1000                                      closes the connection after so many bytes of the body
@@ -112,13 +114,14 @@ class Hub(http.server.BaseHTTPRequestHandler):
         folder = os.path.join(ROOT, repository)
         if not os.path.isdir(folder):
             return self.plain(404, b"no", {"X-Error-Code": "RepoNotFound"})
-        if revision not in ("main", "v1", "refs/pr/1", commit):
+        if not told.get("any_revision") and revision not in ("main", "v1", "refs/pr/1", commit):
             return self.plain(404, b"no", {"X-Error-Code": "RevisionNotFound"})
         names = sorted(os.path.relpath(os.path.join(at, name), folder)
                        for at, _, names in os.walk(folder) for name in names)
         answer = {"id": repository, "sha": commit,
                   "siblings": [sibling(os.path.join(folder, name), name) for name in names]}
-        return self.plain(200, told.get("answer", json.dumps(answer)).encode(), {"Content-Type": "application/json"})
+        text = " " * told.get("answer_size", 0) or told.get("answer", json.dumps(answer))
+        return self.plain(200, text.encode(), {"Content-Type": "application/json"})
 
     def plain(self, status, body, headers):
         self.send_response(status)
