@@ -34,7 +34,7 @@ std::optional<HubId> parse_hub_id(std::string_view text);
 std::filesystem::path expand_path(std::string_view text);
 
 /// expand_path of a variable; empty when it is unset or empty.
-std::filesystem::path path_from_environment(const char* variable);
+std::filesystem::path path_from_environment(const char* name);
 
 /// HF_HOME, else XDG_CACHE_HOME or ~/.cache + huggingface; empty when the environment names none.
 std::filesystem::path hub_home();

@@ -122,7 +122,7 @@ FetchReport fetch(const FetchCommand& command, const HubSettings& settings) {
                         .note = [&](const std::string& line) { screen.line(line); }});
   screen.finish();
   if (settings.offline)
-    screen.line("HF_HUB_OFFLINE: the hub was not asked; what is in the cache is complete");
+    screen.line("HF_HUB_OFFLINE: the hub was not asked");
   else
     screen.line(
         fmt::format("fetched {} in {}", bytes_text(report.received), duration_text(screen.elapsed())));

@@ -45,12 +45,15 @@ void link_file(const CacheLayout& layout, const std::string& commit, const std::
     throw Error("cannot make the link {}: {}", place.string(), std::strerror(errno));
 }
 
-void write_reference(const CacheLayout& layout, const std::string& revision, const std::string& commit) {
-  const fs::path reference = layout.repository / "refs" / revision;
-  make_folders(reference.parent_path());
+bool has_reference(const CacheLayout& layout, const std::string& revision, const std::string& commit) {
+  const fs::path reference = layout.reference(revision);
   std::error_code ignored;
-  if (fs::is_regular_file(reference, ignored) && read_file(reference, 4096) == commit) return;
-  write_file_atomically(reference, commit);
+  return fs::is_regular_file(reference, ignored) && read_file(reference, 4096) == commit;
+}
+
+void write_reference(const CacheLayout& layout, const std::string& revision, const std::string& commit) {
+  make_folders(layout.reference(revision).parent_path());
+  write_file_atomically(layout.reference(revision), commit);
 }
 
 }  // namespace sinkscope

@@ -17,6 +17,9 @@ struct CacheLayout {
     return repository / "blobs" / (checksum + ".incomplete");
   }
   std::filesystem::path lock(const std::string& name) const { return locks / (name + ".lock"); }
+  std::filesystem::path reference(const std::string& revision) const {
+    return repository / "refs" / revision;
+  }
   std::filesystem::path snapshot(const std::string& commit) const {
     return repository / "snapshots" / commit;
   }
@@ -30,6 +33,8 @@ void make_folders(const std::filesystem::path& folder);
 /// Makes snapshots/COMMIT/FILE a relative link to the blob, over what may be there.
 void link_file(const CacheLayout& layout, const std::string& commit, const std::string& file,
                const std::string& checksum);
+
+bool has_reference(const CacheLayout& layout, const std::string& revision, const std::string& commit);
 
 /// Writes the commit into refs/REVISION, without a line break. Needs the lock "refs".
 void write_reference(const CacheLayout& layout, const std::string& revision, const std::string& commit);

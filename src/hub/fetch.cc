@@ -184,7 +184,9 @@ void run_downloads(Downloads& downloads, const FetchPlan& plan, Transfer& transf
 void publish_snapshot(const FetchPlan& plan, const FetchOptions& options, Transfer& transfer) {
   for (const RemoteFile& file : plan.chosen)
     link_file(transfer.layout, plan.commit, file.name, file.checksum);
-  if (options.id.revision == plan.commit) return;
+  // Nothing is written where nothing is missing: a cache may be for reading only.
+  if (options.id.revision == plan.commit || has_reference(transfer.layout, options.id.revision, plan.commit))
+    return;
   FileLock lock(transfer.layout.lock("refs"));
   while (!lock.try_lock()) transfer.pause(reference_lock_poll_seconds);
   write_reference(transfer.layout, options.id.revision, plan.commit);

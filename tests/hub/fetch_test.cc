@@ -13,6 +13,7 @@
 #include <chrono>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <thread>
 
 #include "hub/checksum.h"
@@ -367,6 +368,28 @@ TEST_F(Fetch, AnotherProgramsLockIsWaitedFor) {
   EXPECT_EQ(content_of(model()), large_);
 }
 
+TEST_F(Fetch, TwoFetchesOfTheSameShareTheWork) {
+  add_rule({{"path", "model.safetensors"}, {"wait", 0.5}});
+  FetchOptions options = options_;
+  options.id = parse_hub_id("a/b").value();
+  const auto nothing = [](const auto&) {};
+  std::vector<FetchReport> reports(3);
+  {
+    std::vector<std::jthread> threads;
+    for (FetchReport& report : reports)
+      threads.emplace_back([&] {
+        report =
+            fetch_repository(options, settings_, {.planned = nothing, .progress = nothing, .note = nothing});
+      });
+  }
+  std::uint64_t received = 0;
+  for (const FetchReport& report : reports) received += report.received;
+  EXPECT_EQ(received, large_.size() + config_.size());
+  EXPECT_EQ(ranges().size(), 1U);
+  EXPECT_EQ(content_of(model()), large_);
+  EXPECT_EQ(content_of(repository() / "refs" / "main"), served_commit);
+}
+
 TEST_F(Fetch, ManyFilesComeSideBySide) {
   for (int i = 0; i < 6; ++i) server_->add("a/many/" + std::to_string(i) + ".json", large_content(1500 + i));
   add_rule({{"path", ".json"}, {"wait", 0.3}});
@@ -442,6 +465,20 @@ TEST_F(Fetch, AnEmptyFileIsAFile) {
   server_->add("a/empty/config.json", "");
   const FetchReport report = fetch("a/empty");
   EXPECT_TRUE(fs::is_empty(report.snapshot / "config.json"));
+}
+
+TEST_F(Fetch, NothingIsWrittenWhereNothingIsMissing) {
+  fetch();
+  const auto everything = [&] {
+    std::map<std::string, fs::file_time_type> times;
+    for (const auto& entry : fs::recursive_directory_iterator(cache()))
+      if (!entry.is_symlink()) times[entry.path().string()] = entry.last_write_time();
+    return times;
+  };
+  fs::remove_all(cache() / ".locks");
+  const auto before = everything();
+  fetch();
+  EXPECT_EQ(everything(), before);
 }
 
 TEST_F(Fetch, AFolderThatCannotBeWrittenIsNamed) {
