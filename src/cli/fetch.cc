@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -63,30 +64,39 @@ std::string names_text(std::vector<RemoteFile> files) {
 // stderr while a fetch runs: lines and the bar do not mix.
 class Screen {
  public:
-  explicit Screen(bool quiet) : quiet_(quiet), bar_("fetching", quiet) {}
+  explicit Screen(bool quiet) : quiet_(quiet) {}
 
   void line(const std::string& text) {
     if (quiet_) return;
-    bar_.finish();
+    finish();
     std::fprintf(stderr, "%s\n", text.c_str());
   }
 
-  void show(const FetchProgress& progress, std::uint64_t all) {
-    if (all == 0) return;
-    const double share = static_cast<double>(progress.bytes) / static_cast<double>(all);
-    const auto per_second =
-        static_cast<std::uint64_t>(static_cast<double>(progress.bytes) / std::max(bar_.elapsed(), 1e-3));
-    bar_.show(share, fmt::format("{} of {}, {}/s{}", bytes_text(progress.bytes), bytes_text(all),
-                                 bytes_text(per_second),
-                                 progress.checking.empty() ? "" : ", checking " + progress.checking));
+  /// From here on time counts.
+  void start(std::uint64_t bytes) {
+    all_ = bytes;
+    bar_.emplace("fetching", quiet_);
   }
 
-  void finish() { bar_.finish(); }
-  double elapsed() const { return bar_.elapsed(); }
+  void show(const FetchProgress& progress) {
+    // Of the first moment no speed can be told.
+    if (!bar_ || all_ == 0 || bar_->elapsed() < 1) return;
+    const auto bytes = static_cast<double>(progress.bytes);
+    bar_->show(bytes / static_cast<double>(all_),
+               fmt::format("{} of {}, {}/s{}", bytes_text(progress.bytes), bytes_text(all_),
+                           bytes_text(static_cast<std::uint64_t>(bytes / bar_->elapsed())),
+                           progress.checking.empty() ? "" : ", checking " + progress.checking));
+  }
+
+  void finish() {
+    if (bar_) bar_->finish();
+  }
+  double elapsed() const { return bar_ ? bar_->elapsed() : 0; }
 
  private:
   bool quiet_;
-  Progress bar_;
+  std::uint64_t all_ = 0;
+  std::optional<Progress> bar_;
 };
 
 void show_left_out(Screen& screen, const std::vector<RemoteFile>& left_out) {
@@ -110,15 +120,14 @@ void show_plan(Screen& screen, const FetchPlan& plan, const FetchOptions& option
 
 FetchReport fetch(const FetchCommand& command, const HubSettings& settings) {
   Screen screen(command.quiet);
-  std::uint64_t all = 0;
   const FetchReport report =
       fetch_repository(command.options, settings,
                        {.planned =
                             [&](const FetchPlan& plan) {
-                              all = plan.bytes_to_fetch;
                               show_plan(screen, plan, command.options);
+                              screen.start(plan.bytes_to_fetch);
                             },
-                        .progress = [&](const FetchProgress& progress) { screen.show(progress, all); },
+                        .progress = [&](const FetchProgress& progress) { screen.show(progress); },
                         .note = [&](const std::string& line) { screen.line(line); }});
   screen.finish();
   if (settings.offline)
