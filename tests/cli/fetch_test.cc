@@ -177,7 +177,7 @@ TEST_F(Fetch, TheTokenComesFromTheEnvironment) {
 }
 
 TEST_F(Fetch, AKilledFetchGoesOn) {
-  server_->behave({{"rules", {{{"path", "model.safetensors"}, {"wait", 30}}}}});
+  server_->behave({{"rules", {{{"path", "model.safetensors"}, {"wait", 600}}}}});
   const auto killed =
       run_program({"fetch", "a/b"}, {.in_child = [this] { set_environment(); },
                                      .meanwhile =
@@ -186,7 +186,7 @@ TEST_F(Fetch, AKilledFetchGoesOn) {
                                              std::error_code none;
                                              return fs::file_size(incomplete(), none) == 10;
                                            };
-                                           for (int i = 0; i < 500 && !has_ten_bytes(); ++i)
+                                           for (int i = 0; i < 5000 && !has_ten_bytes(); ++i)
                                              std::this_thread::sleep_for(std::chrono::milliseconds(20));
                                            ::kill(child, SIGKILL);
                                          }});

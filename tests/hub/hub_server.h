@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -97,6 +98,15 @@ class HubServer {
       requests.push_back({text("port"), text("path"), text("range"), text("authorization")});
     }
     return requests;
+  }
+
+  /// The most answers that slept at one time since the last call.
+  int take_most_waiting() const {
+    std::istringstream lines(content_of(folder_ / "waiting"));
+    write_file(folder_ / "waiting", "");
+    int most = 0;
+    for (int count = 0; lines >> count;) most = std::max(most, count);
+    return most;
   }
 
  private:

@@ -16,7 +16,8 @@ server.py ROOT: ROOT/ORG/NAME/... are the repositories, ROOT/behaviour.json says
      "no_length": true                                no Content-Length: the end of the connection ends the body
      "list_size": 12, "list_sha": "...", "list_name": "../x"   what the list of files says of a file
 Files over 1000 bytes are large ones (LFS): their address redirects to a second port, the "CDN".
-Prints both ports on one line, and appends a line for each request to ROOT/requests.jsonl.
+Prints both ports on one line, appends a line for each request to ROOT/requests.jsonl, and to ROOT/waiting how many
+answers sleep each time that one begins to.
 """
 
 import hashlib
@@ -32,6 +33,7 @@ import urllib.parse
 ROOT = sys.argv[1]
 LARGE = 1000
 used = {}
+waiting = 0
 lock = threading.Lock()
 
 
@@ -155,10 +157,19 @@ class Hub(http.server.BaseHTTPRequestHandler):
         if "wait" in rule:
             self.wfile.write(body[:10])
             self.wfile.flush()
-            time.sleep(rule["wait"])
+            self.wait(rule["wait"])
             body = body[10:]
         self.wfile.write(body)
         self.wfile.flush()
+
+    def wait(self, seconds):
+        global waiting
+        with lock, open(os.path.join(ROOT, "waiting"), "a", encoding="utf-8") as file:
+            waiting += 1
+            file.write("%d\n" % waiting)
+        time.sleep(seconds)
+        with lock:
+            waiting -= 1
 
 
 def serve(name):
