@@ -71,15 +71,17 @@ class HubServer {
   }
 
   /// Without repositories, well-behaved, nothing asked yet.
-  void clear() const {
+  void clear() {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       std::filesystem::remove_all(entry.path());
+    behave(nlohmann::json::object());
   }
 
   /// See server.py. Rules count their times anew.
   void behave(nlohmann::json behaviour) {
     behaviour["serial"] = ++serial_;
-    write_file(folder_ / "behaviour.json", behaviour.dump());
+    write_file(folder_ / "behaviour.new", behaviour.dump());
+    std::filesystem::rename(folder_ / "behaviour.new", folder_ / "behaviour.json");
   }
 
   struct Request {
