@@ -1,6 +1,7 @@
 # The libraries that sinkscope links; also read by the installed CMake package. packages.txt lists the Debian packages,
 # docs/dependencies.md the reasons.
 find_package(PkgConfig REQUIRED)
+find_package(CURL 7.85 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "checkpoint/foreign_content.h"
+#include "checkpoint/hub_cache.h"
 #include "checkpoint/message.h"
 #include "checkpoint/read_config.h"
 #include "checkpoint/weight_index.h"
@@ -44,8 +45,8 @@ std::vector<SafetensorsFile> open_shards(const std::map<std::string, std::string
   for (const std::string& name : names)
     if (!is_there(directory / name)) missing.push_back(name);
   if (!missing.empty())
-    throw Error("{} lacks {} of the {} files that {} names: {}", directory.string(), missing.size(),
-                names.size(), index_file, listed(missing));
+    throw Error("{} lacks {} of the {} files that {} names: {}{}", directory.string(), missing.size(),
+                names.size(), index_file, listed(missing), fetch_advice(directory));
   std::vector<SafetensorsFile> shards;
   shards.reserve(names.size());
   for (const std::string& name : names) shards.emplace_back(directory / name);
@@ -95,8 +96,9 @@ std::vector<SafetensorsFile> open_weights(const fs::path& directory) {
   }
   const bool has_pickle =
       is_there(directory / "pytorch_model.bin") || is_there(directory / "pytorch_model.bin.index.json");
-  throw Error("{} holds no weights: {} or {} should be there{}", directory.string(), single_file, index_file,
-              has_pickle ? "; pytorch_model.bin is not read, convert it to safetensors" : "");
+  throw Error(
+      "{} holds no weights: {} or {} should be there{}", directory.string(), single_file, index_file,
+      has_pickle ? "; pytorch_model.bin is not read, convert it to safetensors" : fetch_advice(directory));
 }
 
 }  // namespace
@@ -110,8 +112,8 @@ Checkpoint Checkpoint::open(const fs::path& directory) {
   checkpoint.directory_ = directory;
   const fs::path config_path = checkpoint.config_file();
   if (!is_there(config_path))
-    throw Error("{} holds no config.json; a checkpoint is a directory with config.json and {}",
-                directory.string(), single_file);
+    throw Error("{} holds no config.json; a checkpoint is a directory with config.json and {}{}",
+                directory.string(), single_file, fetch_advice(directory));
   const Json config = read_config_file(config_path);
   const fs::path generation_path = directory / "generation_config.json";
   const Json generation = is_there(generation_path) ? read_config_file(generation_path) : Json();

@@ -15,7 +15,7 @@ struct ModelPlaces {
 };
 
 /// SINKSCOPE_MODELS, share/sinkscope/models beside the program and at the install prefix, the source tree's
-/// models/; HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME or ~/.cache + huggingface/hub.
+/// models/; hub_cache_folder() (checkpoint/hub_cache.h).
 ModelPlaces model_places();
 
 /// locate_model over given places.

@@ -13,6 +13,7 @@ void add_forward_command(CLI::App& program);
 void add_score_command(CLI::App& program);
 void add_tokenize_command(CLI::App& program);
 void add_inspect_command(CLI::App& program);
+void add_fetch_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_make_checkpoint_command(CLI::App& program);
 

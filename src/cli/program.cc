@@ -29,6 +29,7 @@ void add_commands(CLI::App& program) {
   add_score_command(program);
   add_tokenize_command(program);
   add_inspect_command(program);
+  add_fetch_command(program);
   add_bench_command(program);
   add_make_checkpoint_command(program);
   program.footer("`sinkscope COMMAND --help` lists a command's options. Long options take - or _ alike.");

@@ -1,15 +1,17 @@
 #include "checkpoint/locate.h"
 
 #include "checkpoint_fixture.h"
+#include "support/environment.h"
 
 namespace sinkscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using testing::Environment;
+using ::testing::HasSubstr;
 
-class LocateTest : public testing::Test {
+class LocateTest : public ::testing::Test {
  protected:
   LocateTest() {
     places_.built_in = {directory_.path() / "first", directory_.path() / "second"};
@@ -73,11 +75,12 @@ TEST_F(LocateTest, WhatIsNotThereIsSaidWithThePlaces) {
   fs::create_directories(places_.built_in[1] / "small");
   EXPECT_THAT(error_for("smell"),
               AllOf(HasSubstr("\"smell\""), HasSubstr("small"), HasSubstr("first"), HasSubstr("second")));
-  EXPECT_THAT(error_for("a/b"),
-              AllOf(HasSubstr("a/b"), HasSubstr(places_.hub_cache.string()), HasSubstr("download")));
+  EXPECT_THAT(error_for("a/b"), AllOf(HasSubstr("a/b"), HasSubstr(places_.hub_cache.string()),
+                                      HasSubstr("`sinkscope fetch a/b`")));
   EXPECT_THAT(error_for("LLaDA"), HasSubstr("GSAI-ML/LLaDA-8B-Instruct"));
   add_snapshot("models--a--b", "aaa");
-  EXPECT_THAT(error_for("a/b@v2"), AllOf(HasSubstr("no revision v2 of a/b"), HasSubstr("snapshots/v2")));
+  EXPECT_THAT(error_for("a/b@v2"), AllOf(HasSubstr("no revision v2 of a/b"), HasSubstr("snapshots/v2"),
+                                         HasSubstr("`sinkscope fetch a/b@v2`")));
   add_reference("models--a--b", "v3", "gone");
   EXPECT_THAT(error_for("a/b@v3"), HasSubstr("no revision v3"));
   places_.hub_cache.clear();
@@ -99,40 +102,7 @@ TEST_F(LocateTest, EmptyNamesAreWrongUse) {
   EXPECT_THROW(locate(std::string_view("a\0b", 3)), UsageError);
 }
 
-// Sets a variable for one test.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    if (value == nullptr)
-      ::unsetenv(name);
-    else
-      ::setenv(name, value, 1);
-  }
-  ~Environment() {
-    if (before_)
-      ::setenv(name_, before_->c_str(), 1);
-    else
-      ::unsetenv(name_);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
-
 TEST(ModelPlacesTest, TheHubCacheFollowsTheEnvironment) {
-  const Environment user("HOME", "/h");
-  const Environment xdg("XDG_CACHE_HOME", nullptr);
-  const Environment home("HF_HOME", nullptr);
-  const Environment cache("HF_HUB_CACHE", nullptr);
-  EXPECT_EQ(model_places().hub_cache, "/h/.cache/huggingface/hub");
-  const Environment xdg_set("XDG_CACHE_HOME", "/x");
-  EXPECT_EQ(model_places().hub_cache, "/x/huggingface/hub");
-  const Environment home_set("HF_HOME", "/hf");
-  EXPECT_EQ(model_places().hub_cache, "/hf/hub");
   const Environment cache_set("HF_HUB_CACHE", "/c");
   EXPECT_EQ(model_places().hub_cache, "/c");
 }

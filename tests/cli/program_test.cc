@@ -12,8 +12,8 @@ TEST(Program, HelpListsTheCommandsAndTheirOptions) {
   const auto help = run_program({"--help"});
   EXPECT_EQ(help.status, 0);
   const std::vector<std::pair<std::string, std::string>> commands{
-      {"run", "MODEL"},     {"forward", "MODEL"}, {"tokenize", "MODEL"},
-      {"inspect", "MODEL"}, {"bench", "MODEL"},   {"make-checkpoint", "--like"}};
+      {"run", "MODEL"}, {"forward", "MODEL"}, {"tokenize", "MODEL"},        {"inspect", "MODEL"},
+      {"fetch", "ID"},  {"bench", "MODEL"},   {"make-checkpoint", "--like"}};
   for (const auto& [command, names] : commands) {
     EXPECT_THAT(help.out, HasSubstr(command));
     const auto own = run_program({command, "--help"});
@@ -43,7 +43,7 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto result = run_program({"plot", "x"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
-  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect, bench, make-checkpoint"));
+  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect, fetch, bench, make-checkpoint"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {
