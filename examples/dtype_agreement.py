@@ -1,7 +1,8 @@
 """How far a dtype is from float32 on the states of a float32 run.
 
 python3 dtype_agreement.py PROGRAM MODEL RUN [DTYPE], RUN made with --dtype f32; DTYPE is bf16, or f32+int8 or bf16+int8 for 8-bit weights.
-Takes every 16th step of every sample and compares the logits of masked positions.
+Takes every 16th step of every sample and compares the logits of masked positions; of an autoregressive model the logits of
+every generated token.
 """
 import pathlib
 import subprocess
@@ -31,13 +32,18 @@ agree = total = 0
 worst = kl = 0.0
 for path in sorted(pathlib.Path(run).glob("sample_*.npz")):
     sample = np.load(path)
-    rows = sample["states"][:-1:16]
-    masked = rows == sample["mask_id"]
-    truth, other = logits(rows, "f32")[masked], logits(rows, dtype)[masked]
+    if sample["mask_id"] >= 0:
+        rows = sample["states"][:-1:16]
+        wanted = rows == sample["mask_id"]
+    else:
+        row = sample["states"][-1]
+        rows = row[row >= 0][None, :-1]
+        wanted = np.arange(rows.shape[1])[None] >= sample["prompt_length"] - 1
+    truth, other = logits(rows, "f32")[wanted], logits(rows, dtype)[wanted]
     log_p = truth - np.logaddexp.reduce(truth, axis=1, keepdims=True)
     log_q = other - np.logaddexp.reduce(other, axis=1, keepdims=True)
     agree += (truth.argmax(1) == other.argmax(1)).sum()
     total += len(truth)
     worst = max(worst, np.abs(truth - other).max())
     kl += (np.exp(log_p) * (log_p - log_q)).sum()
-print(f"{total} masked positions: top-1 agreement {agree / total:.2%}, largest logit difference {worst:.3f}, mean KL(f32 || {dtype}) {kl / total:.2e} nats")
+print(f"{total} positions: top-1 agreement {agree / total:.2%}, largest logit difference {worst:.3f}, mean KL(f32 || {dtype}) {kl / total:.2e} nats")

@@ -11,6 +11,8 @@
 #include <set>
 #include <string>
 
+#include "ops/parallel.h"
+
 namespace sinkscope {
 namespace {
 
@@ -62,7 +64,10 @@ int default_threads() {
 void use_threads(int count) {
   if (count < 1 || count > most_threads)
     throw UsageError("--threads is {}; it must be from 1 to {}", count, most_threads);
-  at::set_num_threads(count);  // of OpenMP, which oneDNN and our own loops use too
+  set_thread_count(count);
+  // libtorch's few operations between our own loops gain nothing from threads, and OpenMP's would spin beside
+  // ours.
+  at::set_num_threads(1);
 }
 
 }  // namespace sinkscope

@@ -9,7 +9,7 @@ inline constexpr int most_threads = 4096;
 /// not more than the cgroup's CPU quota (rounded up). At least 1.
 int default_threads();
 
-/// For every library in the process. Throws UsageError unless 1 <= count <= 4096.
+/// For everything that this process computes. Throws UsageError unless 1 <= count <= 4096.
 void use_threads(int count);
 
 }  // namespace sinkscope

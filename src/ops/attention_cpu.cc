@@ -1,6 +1,7 @@
 // One thread takes a whole (sequence, query head), so that its column sums are added in one order: the bits
 // depend neither on the number of threads nor on what else is in the batch.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "ops/aligned_buffer.h"
@@ -159,10 +160,8 @@ void attend_head(const Call& call, const HeadTask& task) {
   if (call.request.columns && call.request.removed != nullptr && head.removed == nullptr)
     copy_raw_to_used(call, task, seen);
   if (call.request.statistics) write_statistics(call, task, seen);
-  if (seen.empty_rows > 0) {
-#pragma omp atomic
-    call.seen.empty_rows[static_cast<std::size_t>(task.sequence)] += seen.empty_rows;
-  }
+  if (seen.empty_rows > 0)
+    std::atomic_ref(call.seen.empty_rows[static_cast<std::size_t>(task.sequence)]) += seen.empty_rows;
 }
 
 }  // namespace

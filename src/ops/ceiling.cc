@@ -1,5 +1,7 @@
 #include "ops/ceiling.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -7,6 +9,8 @@
 #include <map>
 #include <unordered_map>
 #include <utility>
+
+#include "ops/parallel.h"
 
 namespace sinkscope {
 namespace {
@@ -90,9 +94,26 @@ struct ProductCeiling::Products {
   }
 };
 
+namespace {
+
+// oneDNN's own threads are OpenMP's: as many as ours, for the time of this object.
+class OwnThreads {
+ public:
+  OwnThreads() : before_(omp_get_max_threads()) { omp_set_num_threads(thread_count()); }
+  ~OwnThreads() { omp_set_num_threads(before_); }
+  OwnThreads(const OwnThreads&) = delete;
+  OwnThreads& operator=(const OwnThreads&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
 ProductCeiling::ProductCeiling(ProductType type, std::int64_t rows, const std::vector<WeightSize>& layer,
                                std::int64_t layers, WeightSize head)
     : products_(std::make_unique<Products>()) {
+  const OwnThreads threads;  // oneDNN plans for as many as it sees
   Products& p = *products_;
   p.type = type;
   p.rows = rows;
@@ -115,6 +136,7 @@ ProductCeiling::ProductCeiling(ProductType type, std::int64_t rows, const std::v
 ProductCeiling::~ProductCeiling() = default;
 
 void ProductCeiling::run() {
+  const OwnThreads threads;
   Products& p = *products_;
   for (std::int64_t layer = 0; layer < p.layers; ++layer)
     p.run(p.copies[static_cast<std::size_t>(layer) % p.copies.size()]);

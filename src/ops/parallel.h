@@ -1,38 +1,26 @@
 // Work shared among the threads of this process so that the result does not depend on how many there are.
 #pragma once
 
-#include <omp.h>
-
 #include <cstdint>
-#include <exception>
 
 namespace sinkscope {
+
+/// Threads that parallel_for uses: what set_thread_count said, else what OpenMP would use.
+int thread_count();
+void set_thread_count(int count);
+
+/// Calls call(context, i) once for every i in [0, count), on all threads. See parallel_for.
+void run_in_parallel(std::int64_t count, void (*call)(void* context, std::int64_t i), void* context);
 
 /// Calls body(i) once for every i in [0, count), on all threads. Whoever calls cuts the work into pieces by
 /// its shape alone. Inside body every library sees one thread: oneDNN plans its blocking by the thread count,
 /// and the bits of a product would follow. Of the exceptions that bodies throw, that of the lowest i is
-/// thrown again here, so that a message does not depend on the threads either.
+/// thrown again here, so that a message does not depend on the threads either. Inside body it runs on the
+/// calling thread alone.
 template <typename Body>
 void parallel_for(std::int64_t count, Body body) {
-  std::exception_ptr failure;
-  std::int64_t failed_at = count;
-#pragma omp parallel
-  {
-    omp_set_num_threads(1);  // of this team member only; gone at the end of the region
-#pragma omp for schedule(dynamic)
-    for (std::int64_t i = 0; i < count; ++i) {
-      try {
-        body(i);
-      } catch (...) {
-#pragma omp critical(sinkscope_parallel_failure)
-        if (i < failed_at) {
-          failed_at = i;
-          failure = std::current_exception();
-        }
-      }
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
+  run_in_parallel(
+      count, [](void* context, std::int64_t i) { (*static_cast<Body*>(context))(i); }, &body);
 }
 
 /// The same for ranges of at most `grain` rows: body(begin, end).
