@@ -40,18 +40,19 @@ struct TokenBatch {
   std::int64_t sequences() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
 };
 
-/// Float32 tensors on the CPU over L layers, H query heads and the N tokens of the batch. `Raw` is the
-/// softmax over all keys, `used` the one over the keys that were kept; those tensors exist only where keys
-/// were removed. Undefined tensors were not asked for.
+/// Float32 tensors on the CPU over L layers, H query heads, the N tokens of the batch (the queries) and K
+/// keys: those of the same tokens, or with a cache all positions of each sequence's slot, sequence by
+/// sequence. `Raw` is the softmax over all keys, `used` the one over the keys that were kept; those tensors
+/// exist only where keys were removed. Undefined tensors were not asked for.
 struct Observation {
-  at::Tensor column_sum;     // raw, [3, L, H, N] by query class
-  at::Tensor column_used;    // [L, H, N]
-  at::Tensor diagonal;       // raw A_jj, [L, H, N]
-  at::Tensor diagonal_used;  // [L, H, N]
+  at::Tensor column_sum;     // raw, [3, L, H, K] by query class
+  at::Tensor column_used;    // [L, H, K]
+  at::Tensor diagonal;       // raw A_jj, [L, H, K]; 0 for keys whose query is not in the batch
+  at::Tensor diagonal_used;  // [L, H, K]
   at::Tensor row_entropy;  // raw, nats, [B, 3, L, H]: mean over the queries of a class; NaN where it has none
   at::Tensor row_max;      // raw, [B, 3, L, H]: likewise
-  at::Tensor value_norm;   // L2 norm of each value vector, [L, Hkv, N]
-  std::vector<std::map<LayerHead, at::Tensor>> maps;  // per sequence: raw [S, S], query by key
+  at::Tensor value_norm;   // L2 norm of each value vector, [L, Hkv, K]
+  std::vector<std::map<LayerHead, at::Tensor>> maps;  // per sequence: raw, query by key
   std::vector<std::int64_t> empty_rows;  // per sequence: (layer, head, query) rows with no key kept
 };
 

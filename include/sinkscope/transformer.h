@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <sinkscope/checkpoint.h>
+#include <sinkscope/key_value_cache.h>
 #include <sinkscope/observation.h>
 #include <sinkscope/vocabulary.h>
 
@@ -48,9 +49,11 @@ struct ForwardRequest {
   Capture capture = Capture::none;
   std::vector<LayerHead> maps = {};  // full attention maps of these
   bool hidden_norms = false;
-  /// [L, H, N], 1 = this key is removed from every query of that layer and head before the softmax. Null:
+  /// [L, H, K], 1 = this key is removed from every query of that layer and head before the softmax. Null:
   /// none.
   const std::uint8_t* removed = nullptr;
+  /// Keys and values of other positions than the batch's. Null: the batch holds whole sequences.
+  const CachedTokens* cached = nullptr;
 };
 
 /// Over the W wanted tokens.
@@ -88,8 +91,9 @@ class Transformer {
   /// had. The checkpoint is kept alive as long as weights are used where they lie.
   Transformer(std::shared_ptr<const Checkpoint> checkpoint, const TransformerOptions& options);
 
-  /// spec: x = embedding; per block x += attention(rms_norm(x)), x += mlp(rms_norm(x)); logits =
-  /// head(rms_norm(x)). Throws UsageError when an id lies outside the embedding.
+  /// x = embedding; per block x += attention(rms_norm(x)), x += mlp(rms_norm(x)); logits =
+  /// head(rms_norm(x)). Throws UsageError when an id lies outside the embedding or a position outside its
+  /// slot.
   ForwardResult forward(const ForwardRequest& request, ForwardWorkspace& workspace) const;
   /// The same with a workspace of its own.
   ForwardResult forward(const ForwardRequest& request) const;

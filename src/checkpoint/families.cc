@@ -1,9 +1,12 @@
 #include "checkpoint/families.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sinkscope/error.h>
 
 #include <string_view>
 
+#include "checkpoint/llama_config.h"
 #include "checkpoint/message.h"
 #include "checkpoint/olmo_config.h"
 
@@ -19,10 +22,23 @@ struct FamilyRow {
   ConfigReader read;
 };
 
-// One row a family; Dream, Llama, Qwen2 and others go here, with their own reader.
+// One row a name; the first row of a family has its usual one. Where only tensors tell, those that Llama
+// shares with others mean Llama, since an old converter's Llama is the likeliest to have no config to speak
+// of.
 constexpr FamilyRow families[] = {
     {Family::llada, "llada", "LLaDAModelLM", "llada", olmo_embedding, read_olmo_config},
     {Family::mmada, "mmada", "MMadaModelLM", "mmada", olmo_embedding, read_olmo_config},
+    {Family::llada_moe, "llada-moe", "LLaDAMoEModel", "llada_moe",
+     "model.layers.0.mlp.experts.0.up_proj.weight", read_llada_moe_config},
+    {Family::llada_moe, "llada-moe", "LLaDAMoEModelLM", "llada_moe", "", read_llada_moe_config},
+    {Family::dream, "dream", "DreamModel", "Dream", "", read_dream_config},
+    {Family::qwen3, "qwen3", "Qwen3ForCausalLM", "qwen3", "model.layers.0.self_attn.q_norm.weight",
+     read_qwen3_config},
+    {Family::qwen2, "qwen2", "Qwen2ForCausalLM", "qwen2", "model.layers.0.self_attn.q_proj.bias",
+     read_qwen2_config},
+    {Family::llama, "llama", "LlamaForCausalLM", "llama", "model.layers.0.self_attn.q_proj.weight",
+     read_llama_config},
+    {Family::mistral, "mistral", "MistralForCausalLM", "mistral", "", read_mistral_config},
 };
 
 const FamilyRow& row_of(Family family) {
@@ -34,15 +50,21 @@ const FamilyRow& row_of(Family family) {
 std::string supported() {
   std::vector<std::string> names;
   for (const FamilyRow& row : families) names.emplace_back(row.architecture);
-  return listed(names);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Some copies of MMaDA name LLaDA's class; the image side's keys tell them.
+// Some copies of MMaDA name LLaDA's class, the image side's keys tell them; LLaDA-MoE has LLaDA's model_type.
 const FamilyRow& refine(const FamilyRow& row, const ConfigSource& source) {
   if (row.family != Family::llada) return row;
+  if (find_key(source, "num_experts") != nullptr && find_key(source, "hidden_size") != nullptr)
+    return row_of(Family::llada_moe);
   const Json* model_type = find_key(source, "model_type");
   const bool says_mmada = model_type != nullptr && model_type->is_string() && *model_type == "mmada";
   return says_mmada || find_key(source, "codebook_size") != nullptr ? row_of(Family::mmada) : row;
+}
+
+RecognisedFamily recognised(const FamilyRow& row, std::string_view name) {
+  return {row.family, std::string(name), row.read};
 }
 
 // The entries of `architectures`; empty when the key is absent.
@@ -63,7 +85,7 @@ std::vector<std::string> read_architectures(const ConfigSource& source) {
 RecognisedFamily by_architecture(const std::vector<std::string>& names, const ConfigSource& source) {
   for (const std::string& name : names)
     for (const FamilyRow& row : families)
-      if (row.architecture == name) return {refine(row, source).family, name, row.read};
+      if (row.architecture == name) return recognised(refine(row, source), name);
   std::vector<std::string> found;
   for (const std::string& name : names) found.push_back(in_quotes(name));
   throw Error("{}: the architecture {} is not supported yet; supported are {}", source.where, listed(found),
@@ -75,7 +97,7 @@ RecognisedFamily by_model_type(const Json& model_type, const ConfigSource& sourc
     throw Error("{}: model_type is {}; it should be a string", source.where, shown(model_type));
   const auto& name = model_type.get_ref<const std::string&>();
   for (const FamilyRow& row : families)
-    if (row.model_type == name) return {refine(row, source).family, name, row.read};
+    if (row.model_type == name) return recognised(refine(row, source), name);
   throw Error("{}: the model_type {} is not supported yet; supported architectures are {}", source.where,
               in_quotes(name), supported());
 }
@@ -89,9 +111,9 @@ RecognisedFamily recognise_family(const ConfigSource& source, const TensorMap& t
   if (!architectures.empty()) return by_architecture(architectures, source);
   if (const Json* model_type = find_key(source, "model_type")) return by_model_type(*model_type, source);
   for (const FamilyRow& row : families)
-    if (tensors.contains(row.tensor)) {
+    if (!row.tensor.empty() && tensors.contains(row.tensor)) {
       const FamilyRow& refined = refine(row, source);
-      return {refined.family, std::string(refined.architecture), refined.read};
+      return recognised(refined, refined.architecture);
     }
   throw Error(
       "{} names neither architectures nor a model_type, and the tensors are those of no supported "

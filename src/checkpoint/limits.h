@@ -9,6 +9,7 @@ namespace sinkscope {
 
 inline constexpr std::int64_t largest_layers = 4096;
 inline constexpr std::int64_t largest_heads = 65536;
+inline constexpr std::int64_t largest_experts = 4096;
 inline constexpr std::int64_t largest_width = std::int64_t{1} << 20;
 inline constexpr std::int64_t largest_mlp_width = std::int64_t{1} << 24;
 inline constexpr std::int64_t largest_positions = std::int64_t{1} << 30;

@@ -1,6 +1,7 @@
 #include "model/forward_pass.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/stack.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 
+#include "model/experts.h"
 #include "ops/l2_norm.h"
 #include "ops/projection.h"
 #include "ops/vocabulary_head.h"
@@ -19,12 +21,17 @@ at::Tensor index_of(const std::vector<std::int64_t>& tokens) {
   return at::tensor(at::ArrayRef<std::int64_t>(tokens), at::TensorOptions(at::kLong));
 }
 
-PassRows all_rows(const TokenBatch& batch) {
+std::int64_t first_position(const ForwardRequest& request, std::int64_t sequence) {
+  return request.cached == nullptr ? 0 : request.cached->first_positions[static_cast<std::size_t>(sequence)];
+}
+
+PassRows all_rows(const ForwardRequest& request) {
+  const TokenBatch& batch = request.tokens;
   at::Tensor positions = at::empty({batch.tokens()}, at::TensorOptions(at::kLong));
   for (std::int64_t b = 0; b < batch.sequences(); ++b)
     for (std::int64_t i = batch.offsets[b]; i < batch.offsets[b + 1]; ++i)
-      positions.data_ptr<std::int64_t>()[i] = i - batch.offsets[b];
-  return {plan_rows(batch.offsets), positions, nullptr};
+      positions.data_ptr<std::int64_t>()[i] = first_position(request, b) + i - batch.offsets[b];
+  return {batch.offsets, plan_rows(batch.offsets), positions, nullptr};
 }
 
 PassRows wanted_rows(const ForwardRequest& request, const PassRows& all) {
@@ -33,14 +40,21 @@ PassRows wanted_rows(const ForwardRequest& request, const PassRows& all) {
   std::vector<std::int64_t> offsets;
   for (const std::int64_t offset : request.tokens.offsets)
     offsets.push_back(std::lower_bound(wanted.begin(), wanted.end(), offset) - wanted.begin());
-  return {plan_rows(offsets), at::index_select(all.positions, 0, index_of(wanted)), &wanted};
+  return {offsets, plan_rows(offsets), at::index_select(all.positions, 0, index_of(wanted)), &wanted};
 }
 
-std::int64_t longest_sequence(const TokenBatch& batch) {
+// Behind the last position of any sequence of the batch.
+std::int64_t positions_needed(const ForwardRequest& request) {
+  const TokenBatch& batch = request.tokens;
   std::int64_t longest = 0;
   for (std::int64_t b = 0; b < batch.sequences(); ++b)
-    longest = std::max(longest, batch.offsets[b + 1] - batch.offsets[b]);
+    longest = std::max(longest, first_position(request, b) + batch.offsets[b + 1] - batch.offsets[b]);
   return longest;
+}
+
+RopeOptions rope_options(const ModelConfig& config, at::ScalarType dtype) {
+  return {config.head_dim, config.rope_theta, config.rope_factor, config.llama3_scaling,
+          config.rope_in_storage ? dtype : at::kFloat};
 }
 
 bool observes(const ForwardRequest& request) {
@@ -69,10 +83,20 @@ ForwardPass::ForwardPass(const TransformerWeights& weights, const ForwardRequest
       workspace_(*workspace.impl_),
       shape_(pass_shape(config_, weights.dtype, weights.format, weights.backend)),
       arena_(workspace.impl_->arena),
-      all_(all_rows(request.tokens)),
+      all_(all_rows(request)),
       wanted_(wanted_rows(request, all_)),
-      rope_(rope_table(longest_sequence(request.tokens), config_.head_dim, config_.rope_theta,
-                       weights.device)) {}
+      rope_(workspace_.rope.at_least(positions_needed(request), rope_options(config_, weights.dtype),
+                                     weights.device)) {
+  if (request.cached == nullptr) return;
+  const CachedTokens& cached = *request.cached;
+  for (std::int64_t b = 0; b < request.tokens.sequences(); ++b) {
+    const std::int64_t slot = cached.slots[static_cast<std::size_t>(b)];
+    const std::int64_t first = first_position(request, b);
+    const std::int64_t count = request.tokens.offsets[b + 1] - request.tokens.offsets[b];
+    keys_.push_back({cached.cache->begins_[static_cast<std::size_t>(slot)],
+                     std::max(cached.cache->length(slot), first + count), first});
+  }
+}
 
 const PassRows& ForwardPass::rows_after(std::int64_t layer) const {
   return layer + 1 == config_.layers && !request_.hidden_norms ? wanted_ : all_;
@@ -86,9 +110,12 @@ ForwardResult ForwardPass::run() {
   }
   embed(weights_, request_.tokens, x_);
   block_mark_ = arena_.mark();
-  workspace_.observation.begin(config_, request_);
+  std::int64_t keys = 0;
+  for (const KeyRange& range : keys_) keys += range.count;
+  workspace_.observation.begin(config_, request_, request_.cached == nullptr ? all_.count() : keys);
   if (request_.hidden_norms) hidden_norms_.push_back(l2_norm(weights_.backend, x_));
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) run_block(layer);
+  advance_cache();
   ForwardResult result;
   finish(result);
   result.observation = workspace_.observation.result();
@@ -117,25 +144,78 @@ void ForwardPass::keep_rows(const PassRows& rows) {
   }
 }
 
+const at::Tensor* if_defined(const at::Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
+
 // Queries of some rows, keys and values of all; queries and keys rotated. Afterwards x holds the rows that
 // leave the block.
 void ForwardPass::project_heads(const BlockWeights& block, const PassRows& queries,
                                 AttentionBuffers& buffers) {
   const Rotation key_rotation{&rope_, &all_.positions, config_.head_dim};
   const Rotation query_rotation{&rope_, &queries.positions, config_.head_dim};
+  const HeadNorm query_norm{&block.query_norm, config_.norm_eps};
+  const HeadNorm key_norm{&block.key_norm, config_.norm_eps};
+  const Projection query{&block.query, &buffers.query, &query_rotation, if_defined(block.query_bias),
+                         config_.qk_norm ? &query_norm : nullptr};
+  const Projection key{&block.key, &buffers.key, &key_rotation, if_defined(block.key_bias),
+                       config_.qk_norm ? &key_norm : nullptr};
+  const Projection value{&block.value, &buffers.value, nullptr, if_defined(block.value_bias)};
   prepare_normed(weights_.backend, x_, block.attention_norm, config_.norm_eps, buffers.normed);
   if (queries.tokens == nullptr) {
-    project({{&block.query, &buffers.query, &query_rotation},
-             {&block.key, &buffers.key, &key_rotation},
-             {&block.value, &buffers.value}},
-            buffers.normed, all_.plan);
+    project({query, key, value}, buffers.normed, all_.plan);
     return;
   }
-  project({{&block.key, &buffers.key, &key_rotation}, {&block.value, &buffers.value}}, buffers.normed,
-          all_.plan);
+  project({key, value}, buffers.normed, all_.plan);
   keep_rows(queries);
   prepare_normed(weights_.backend, x_, block.attention_norm, config_.norm_eps, buffers.wanted_normed);
-  project({{&block.query, &buffers.query, &query_rotation}}, buffers.wanted_normed, queries.plan);
+  project({query}, buffers.wanted_normed, queries.plan);
+}
+
+std::pair<at::Tensor, at::Tensor> ForwardPass::keys_and_values(std::int64_t layer,
+                                                               const AttentionBuffers& buffers) const {
+  if (request_.cached == nullptr) return {buffers.key, buffers.value};
+  const KeyValueCache& cache = *request_.cached->cache;
+  const at::Tensor& keys = cache.keys_[static_cast<std::size_t>(layer)];
+  const at::Tensor& values = cache.values_[static_cast<std::size_t>(layer)];
+  for (std::size_t b = 0; b < keys_.size(); ++b) {
+    const std::int64_t first = all_.offsets[b];
+    const std::int64_t count = all_.offsets[b + 1] - first;
+    keys.narrow(0, keys_[b].begin + keys_[b].first_query, count).copy_(buffers.key.narrow(0, first, count));
+    values.narrow(0, keys_[b].begin + keys_[b].first_query, count)
+        .copy_(buffers.value.narrow(0, first, count));
+  }
+  return {keys, values};
+}
+
+// [K, Hkv]; values [rows, Hkv, head_dim]
+at::Tensor ForwardPass::norms_of_values(const at::Tensor& values) const {
+  if (request_.cached == nullptr) return l2_norm(weights_.backend, values);
+  std::vector<at::Tensor> norms;
+  for (const KeyRange& range : keys_)
+    norms.push_back(l2_norm(weights_.backend, values.narrow(0, range.begin, range.count)));
+  return at::cat(norms);
+}
+
+void ForwardPass::advance_cache() const {
+  for (std::size_t b = 0; b < keys_.size(); ++b)
+    request_.cached->cache->lengths_[static_cast<std::size_t>(request_.cached->slots[b])] = keys_[b].count;
+}
+
+AttentionRequest ForwardPass::attention_request(std::int64_t layer, const PassRows& queries,
+                                                const PassRows& outputs) const {
+  AttentionRequest request;
+  request.columns = request_.capture != Capture::none;
+  request.statistics = request_.capture == Capture::full;
+  std::int64_t keys = all_.count();
+  if (request_.cached != nullptr) {
+    keys = 0;
+    for (const KeyRange& range : keys_) keys += range.count;
+  }
+  if (request_.removed != nullptr) request.removed = request_.removed + layer * config_.heads * keys;
+  request.query_tokens = queries.tokens;
+  request.output_tokens = outputs.tokens;
+  for (const LayerHead& map : request_.maps)
+    if (map.layer == layer) request.map_heads.push_back(map.head);
+  return request;
 }
 
 void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
@@ -148,33 +228,33 @@ void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
   const auto heads_of = [&](const at::Tensor& t, std::int64_t heads) {
     return t.view({t.size(0), heads, config_.head_dim});
   };
-  AttentionRequest request;
-  request.columns = request_.capture != Capture::none;
-  request.statistics = request_.capture == Capture::full;
-  if (request_.removed != nullptr) request.removed = request_.removed + layer * config_.heads * all_.count();
-  request.query_tokens = queries.tokens;
-  request.output_tokens = outputs.tokens;
-  for (const LayerHead& map : request_.maps)
-    if (map.layer == layer) request.map_heads.push_back(map.head);
+  const auto [key_rows, value_rows] = keys_and_values(layer, buffers);
+  const at::Tensor keys = heads_of(key_rows, config_.kv_heads);
+  const at::Tensor values = heads_of(value_rows, config_.kv_heads);
+  const AttentionLayout layout{request_.tokens.offsets, request_.tokens.query_class, keys_, config_.causal(),
+                               config_.window_of(layer)};
   AttentionObservation seen = workspace_.observation.layer(layer);
-  attention(weights_.backend, heads_of(buffers.query, config_.heads), heads_of(buffers.key, config_.kv_heads),
-            heads_of(buffers.value, config_.kv_heads), {request_.tokens.offsets, request_.tokens.query_class},
-            request, buffers.output, seen);
+  attention(weights_.backend, heads_of(buffers.query, config_.heads), keys, values, layout,
+            attention_request(layer, queries, outputs), buffers.output, seen);
   workspace_.observation.end_layer(layer, seen);
   if (request_.capture == Capture::full)
-    workspace_.observation.set_value_norm(
-        layer, l2_norm(weights_.backend, heads_of(buffers.value, config_.kv_heads)));
+    workspace_.observation.set_value_norm(layer, norms_of_values(values));
   if (x_.size(0) != outputs.count()) keep_rows(outputs);
   prepare_input(weights_.backend, buffers.output, buffers.prepared);
-  project_add(block.attention_out, buffers.prepared, outputs.plan, x_);
+  project_add(block.attention_out, if_defined(block.output_bias), buffers.prepared, outputs.plan, x_);
 }
 
 void ForwardPass::feed_forward(const BlockWeights& block, const PassRows& rows) {
+  if (config_.experts) {
+    ExpertsBuffers buffers = take_experts_buffers(arena_, shape_, rows.count());
+    feed_forward_experts(weights_, block, rows.offsets, rows.plan, buffers, x_);
+    return;
+  }
   MlpBuffers buffers = take_mlp_buffers(arena_, shape_, rows.count());
   prepare_normed(weights_.backend, x_, block.mlp_norm, config_.norm_eps, buffers.normed);
-  project_gated(block.gate, block.up, buffers.normed, rows.plan, buffers.gated);
+  project_gated(block.mlp.gate, block.mlp.up, buffers.normed, rows.plan, buffers.gated);
   prepare_input(weights_.backend, buffers.gated, buffers.prepared);
-  project_add(block.down, buffers.prepared, rows.plan, x_);
+  project_add(block.mlp.down, nullptr, buffers.prepared, rows.plan, x_);
 }
 
 void ForwardPass::finish(ForwardResult& result) {

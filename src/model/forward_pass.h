@@ -14,6 +14,7 @@ namespace sinkscope {
 
 /// Rows that go through a part of a block: all tokens, or those that are wanted.
 struct PassRows {
+  std::vector<std::int64_t> offsets;  // [sequences + 1] first row of each sequence
   RowPlan plan;
   at::Tensor positions;                               // int64 [rows], each in its own sequence
   const std::vector<std::int64_t>* tokens = nullptr;  // ascending; null: all
@@ -32,6 +33,13 @@ class ForwardPass {
   void run_block(std::int64_t layer);
   void project_heads(const BlockWeights& block, const PassRows& queries, AttentionBuffers& buffers);
   void attend(std::int64_t layer, const PassRows& outputs);
+  AttentionRequest attention_request(std::int64_t layer, const PassRows& queries,
+                                     const PassRows& outputs) const;
+  /// Keys and values of the layer, those of the cache where there is one, to which the buffers' are written.
+  std::pair<at::Tensor, at::Tensor> keys_and_values(std::int64_t layer,
+                                                    const AttentionBuffers& buffers) const;
+  at::Tensor norms_of_values(const at::Tensor& values) const;
+  void advance_cache() const;
   void feed_forward(const BlockWeights& block, const PassRows& rows);
   void finish(ForwardResult& result);
   /// What leaves block `layer`: the rows wanted in the end after the last one, unless all are looked at.
@@ -46,6 +54,7 @@ class ForwardPass {
   Arena& arena_;
   PassRows all_;
   PassRows wanted_;
+  std::vector<KeyRange> keys_;  // of each sequence, with a cache
   RopeTable rope_;
   std::int64_t block_mark_ = 0;  // where a block's buffers begin in the arena
   at::Tensor x_;

@@ -17,7 +17,7 @@ constexpr std::int64_t pages_mapped_at_once = 64 << 10;
 
 std::int64_t bytes_of_weights(const Checkpoint& checkpoint, const MemoryUse& use) {
   const ModelConfig& config = checkpoint.config();
-  const OuterNames outer = outer_names(config.family);
+  const OuterNames outer = outer_names(config);
   std::int64_t bytes = 0;
   for (const auto& [name, view] : checkpoint.tensors()) {
     if (config.tied_head ? name == outer.head : name == outer.embedding) continue;
@@ -30,8 +30,8 @@ std::int64_t bytes_of_weights(const Checkpoint& checkpoint, const MemoryUse& use
 }
 
 std::int64_t bytes_of_embedding(const Checkpoint& checkpoint, const MemoryUse& use) {
-  const auto table = static_cast<std::int64_t>(
-      checkpoint.tensor(outer_names(checkpoint.config().family).embedding).bytes.size());
+  const auto table =
+      static_cast<std::int64_t>(checkpoint.tensor(outer_names(checkpoint.config()).embedding).bytes.size());
   return std::min(table, use.sequences * use.positions * pages_mapped_at_once);
 }
 
@@ -46,7 +46,7 @@ std::int64_t bytes_of_threads(const ModelConfig& config, const MemoryUse& use) {
   const auto value = static_cast<std::int64_t>(c10::elementSize(use.dtype));
   const InputForm form = input_form(use.dtype, use.weights == WeightFormat::int8);
   const std::int64_t width = widest_slice;
-  const std::int64_t longest = std::max(config.width, config.mlp_width);
+  const std::int64_t longest = std::max({config.width, config.mlp_width, config.heads * config.head_dim});
   const std::int64_t results =
       4 * most_rows_of_a_piece * width * value;  // gate and up, or the head's, and one apart
   const std::int64_t sums = form == InputForm::storage ? 0 : 2 * most_rows_of_a_piece * width * float_bytes;

@@ -4,8 +4,7 @@
 
 namespace sinkscope {
 
-void ObservationStorage::begin(const ModelConfig& config, const ForwardRequest& request) {
-  const std::int64_t tokens = request.tokens.tokens();
+void ObservationStorage::begin(const ModelConfig& config, const ForwardRequest& request, std::int64_t keys) {
   const std::int64_t sequences = request.tokens.sequences();
   const auto room = [&](bool asked_for, const std::string& name, const std::vector<std::int64_t>& shape) {
     if (!asked_for) return at::Tensor();
@@ -21,13 +20,13 @@ void ObservationStorage::begin(const ModelConfig& config, const ForwardRequest& 
   const bool full = request.capture == Capture::full;
   const std::int64_t l = config.layers, h = config.heads;
   result_ = {};
-  result_.column_sum = room(columns, "column_sum", {query_classes, l, h, tokens});
-  result_.column_used = room(used, "column_used", {l, h, tokens});
-  result_.diagonal = room(columns, "diagonal", {l, h, tokens});
-  result_.diagonal_used = room(used, "diagonal_used", {l, h, tokens});
+  result_.column_sum = room(columns, "column_sum", {query_classes, l, h, keys});
+  result_.column_used = room(used, "column_used", {l, h, keys});
+  result_.diagonal = room(columns, "diagonal", {l, h, keys});
+  result_.diagonal_used = room(used, "diagonal_used", {l, h, keys});
   result_.row_entropy = room(full, "row_entropy", {sequences, query_classes, l, h});
   result_.row_max = room(full, "row_max", {sequences, query_classes, l, h});
-  result_.value_norm = room(full, "value_norm", {l, config.kv_heads, tokens});
+  result_.value_norm = room(full, "value_norm", {l, config.kv_heads, keys});
   result_.maps.resize(static_cast<std::size_t>(sequences));
   result_.empty_rows.assign(static_cast<std::size_t>(sequences), 0);
 }

@@ -17,6 +17,20 @@ void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
                        config.embedding_rows);
 }
 
+void check_cached(const CachedTokens& cached, const TokenBatch& batch) {
+  for (std::int64_t b = 0; b < batch.sequences(); ++b) {
+    const std::int64_t slot = cached.slots.at(static_cast<std::size_t>(b));
+    const std::int64_t first = cached.first_positions.at(static_cast<std::size_t>(b));
+    const std::int64_t count = batch.offsets[b + 1] - batch.offsets[b];
+    if (slot < 0 || slot >= cached.cache->slots() || first < 0 || first > cached.cache->length(slot) ||
+        first + count > cached.cache->capacity(slot))
+      throw UsageError(
+          "positions {} to {} do not fit slot {} of a cache that holds {} of at most {} positions", first,
+          first + count - 1, slot, slot < cached.cache->slots() ? cached.cache->length(slot) : 0,
+          slot < cached.cache->slots() ? cached.cache->capacity(slot) : 0);
+  }
+}
+
 }  // namespace
 
 ForwardWorkspace::ForwardWorkspace() : impl_(std::make_unique<Impl>()) {}
@@ -27,6 +41,7 @@ Transformer::Transformer(std::shared_ptr<const Checkpoint> checkpoint, const Tra
 
 ForwardResult Transformer::forward(const ForwardRequest& request, ForwardWorkspace& workspace) const {
   check_tokens(request.tokens, config());
+  if (request.cached != nullptr) check_cached(*request.cached, request.tokens);
   return ForwardPass(*weights_, request, workspace).run();
 }
 

@@ -46,11 +46,14 @@ class Loader {
 
   /// granule: see LinearOptions. The file's pages go as soon as they are copied.
   Linear linear(const std::string& name, std::int64_t granule = 1) {
+    return linear(name, granule, options_.weights == WeightFormat::int8);
+  }
+  Linear linear(const std::string& name, std::int64_t granule, bool int8) {
     const std::span<const std::byte> bytes = checkpoint_.tensor(name).bytes;
     prefetch_pages(bytes);
     const at::Tensor stored = mapped_tensor(checkpoint_, name);
     const auto row_bytes = static_cast<std::size_t>(stored.size(1)) * stored.element_size();
-    LinearOptions options{options_.dtype, options_.device, options_.weights == WeightFormat::int8, granule};
+    LinearOptions options{options_.dtype, options_.device, int8, granule};
     options.copied = [&](std::int64_t begin, std::int64_t rows) {
       release_pages(bytes.subspan(static_cast<std::size_t>(begin) * row_bytes,
                                   static_cast<std::size_t>(rows) * row_bytes));
@@ -63,7 +66,9 @@ class Loader {
       throw Error("{}: tensor {}: {}", checkpoint_.directory().string(), name, error.what());
     }
   }
+  /// Undefined where the name is empty.
   at::Tensor vector(const std::string& name) {
+    if (name.empty()) return {};
     at::Tensor result = mapped_tensor(checkpoint_, name).to(options_.device, options_.dtype);
     finish(name);
     return result;
@@ -88,16 +93,35 @@ class Loader {
   std::size_t loaded_bytes_ = 0;
 };
 
-BlockWeights load_block(Loader& loader, const BlockNames& names, std::int64_t head_dim) {
-  return {loader.vector(names.attention_norm),
-          loader.linear(names.query, head_dim),
-          loader.linear(names.key, head_dim),
-          loader.linear(names.value),
-          loader.linear(names.attention_out),
-          loader.vector(names.mlp_norm),
-          loader.linear(names.gate),
-          loader.linear(names.up),
-          loader.linear(names.down)};
+void load_experts(Loader& loader, const BlockNames& names, std::int64_t count, BlockWeights& block) {
+  block.router = loader.linear(names.router, 1, /*int8=*/false);
+  block.selection_bias = loader.vector(names.selection_bias);
+  if (block.selection_bias.defined()) block.selection_bias = block.selection_bias.to(at::kCPU, at::kFloat);
+  for (std::int64_t expert = 0; expert < count; ++expert) {
+    const ExpertNames own = expert_names(names, expert);
+    block.experts.push_back({loader.linear(own.gate), loader.linear(own.up), loader.linear(own.down)});
+  }
+}
+
+BlockWeights load_block(Loader& loader, const BlockNames& names, const ModelConfig& config) {
+  BlockWeights block;
+  block.attention_norm = loader.vector(names.attention_norm);
+  block.query = loader.linear(names.query, config.head_dim);
+  block.key = loader.linear(names.key, config.head_dim);
+  block.value = loader.linear(names.value);
+  block.attention_out = loader.linear(names.attention_out);
+  block.query_bias = loader.vector(names.query_bias);
+  block.key_bias = loader.vector(names.key_bias);
+  block.value_bias = loader.vector(names.value_bias);
+  block.output_bias = loader.vector(names.output_bias);
+  block.query_norm = loader.vector(names.query_norm);
+  block.key_norm = loader.vector(names.key_norm);
+  block.mlp_norm = loader.vector(names.mlp_norm);
+  if (config.experts)
+    load_experts(loader, names, config.experts->count, block);
+  else
+    block.mlp = {loader.linear(names.gate), loader.linear(names.up), loader.linear(names.down)};
+  return block;
 }
 
 }  // namespace
@@ -118,10 +142,10 @@ std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Che
   weights->format = options.weights;
   weights->backend = on_cpu && !options.plain_operations ? Backend::cpu : Backend::aten;
   Loader loader(*checkpoint, options, weights->backend);
-  const OuterNames outer = outer_names(config.family);
+  const OuterNames outer = outer_names(config);
   weights->embedding = loader.embedding(outer.embedding);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    weights->blocks.push_back(load_block(loader, block_names(config.family, layer), config.head_dim));
+    weights->blocks.push_back(load_block(loader, block_names(config, layer), config));
   weights->final_norm = loader.vector(outer.final_norm);
   weights->head = loader.linear(config.tied_head ? outer.embedding : outer.head);
   weights->checkpoint = std::move(checkpoint);

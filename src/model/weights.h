@@ -10,11 +10,20 @@
 
 namespace sinkscope {
 
+struct MlpWeights {
+  Linear gate, up, down;
+};
+
 struct BlockWeights {
   at::Tensor attention_norm;  // [width]
   Linear query, key, value, attention_out;
-  at::Tensor mlp_norm;  // [width]
-  Linear gate, up, down;
+  at::Tensor query_bias, key_bias, value_bias, output_bias;  // undefined: none
+  at::Tensor query_norm, key_norm;                           // [head_dim]; undefined: none
+  at::Tensor mlp_norm;                                       // [width]
+  MlpWeights mlp;                                            // without experts
+  Linear router;                                             // [experts, width], never in 8-bit integers
+  at::Tensor selection_bias;                                 // float32 [experts]; undefined: none
+  std::vector<MlpWeights> experts;
 };
 
 struct TransformerWeights {

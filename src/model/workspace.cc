@@ -26,7 +26,18 @@ PassShape pass_shape(const ModelConfig& config, at::ScalarType dtype, WeightForm
   shape.query_width = config.heads * config.head_dim;
   shape.key_width = config.kv_heads * config.head_dim;
   shape.mlp_width = config.mlp_width;
+  if (config.experts) shape.experts = config.experts->count;
   return shape;
+}
+
+const RopeTable& KeptRope::at_least(std::int64_t positions, const RopeOptions& wanted,
+                                    const at::Device& device) {
+  if (table.positions() >= positions && options == wanted && table.cosine.device() == device) return table;
+  std::int64_t room = 64;
+  while (room < positions) room *= 2;
+  table = rope_table(room, wanted, device);
+  options = wanted;
+  return table;
 }
 
 ProductInput take_input(Arena& arena, const PassShape& shape, std::int64_t rows, std::int64_t width) {
@@ -69,6 +80,21 @@ MlpBuffers take_mlp_buffers(Arena& arena, const PassShape& shape, std::int64_t r
   return buffers;
 }
 
+ExpertsBuffers take_experts_buffers(Arena& arena, const PassShape& shape, std::int64_t rows) {
+  ExpertsBuffers buffers;
+  buffers.normed = take_input(arena, shape, rows, shape.width);
+  PassShape router = shape;
+  if (shape.backend == Backend::cpu) router.form = input_form(shape.dtype, /*int8=*/false);
+  if (router.form != shape.form) buffers.router_input = take_input(arena, router, rows, shape.width);
+  buffers.router = take_result(arena, shape, rows, shape.experts);
+  buffers.chosen = take_input(arena, shape, rows, shape.width);
+  buffers.mlp.gated = take_result(arena, shape, rows, shape.mlp_width);
+  buffers.mlp.prepared = take_prepared(arena, shape, rows, shape.mlp_width);
+  buffers.result = take_result(arena, shape, rows, shape.width);
+  buffers.sum = take_result(arena, shape, rows, shape.width);
+  return buffers;
+}
+
 std::int64_t plan_pass(const PassShape& shape, std::int64_t tokens) {
   Arena counting;
   take_result(counting, shape, tokens, shape.width);
@@ -78,7 +104,10 @@ std::int64_t plan_pass(const PassShape& shape, std::int64_t tokens) {
   counting.back_to(mark);
   take_attention_buffers(counting, shape, {tokens, tokens - 1, tokens - 1});
   counting.back_to(mark);
-  take_mlp_buffers(counting, shape, tokens);
+  if (shape.experts > 0)
+    take_experts_buffers(counting, shape, tokens);
+  else
+    take_mlp_buffers(counting, shape, tokens);
   counting.back_to(mark);
   take_input(counting, shape, tokens, shape.width);
   return counting.peak();

@@ -6,6 +6,7 @@
 #include "model/arena.h"
 #include "model/observation_storage.h"
 #include "ops/product_input.h"
+#include "ops/rope.h"
 
 namespace sinkscope {
 
@@ -18,6 +19,7 @@ struct PassShape {
   std::int64_t query_width = 0;  // query heads * head_dim
   std::int64_t key_width = 0;    // key/value heads * head_dim
   std::int64_t mlp_width = 0;
+  std::int64_t experts = 0;
 };
 PassShape pass_shape(const ModelConfig& config, at::ScalarType dtype, WeightFormat format, Backend backend);
 
@@ -44,17 +46,39 @@ struct MlpBuffers {
   ProductInput prepared;  // the same as the down matrix wants it
 };
 
+/// Of a feed-forward part of experts. Each expert works on some of the rows, at the beginning of the buffers.
+struct ExpertsBuffers {
+  ProductInput normed;        // [rows, width]
+  ProductInput router_input;  // the same in the form of the router
+  at::Tensor router;          // [rows, experts]
+  ProductInput chosen;        // [rows, width]: those of `normed` that chose the expert
+  MlpBuffers mlp;             // `normed` is not taken
+  at::Tensor result;          // [rows, width]
+  at::Tensor sum;             // [rows, width]
+};
+
 AttentionBuffers take_attention_buffers(Arena& arena, const PassShape& shape, const BlockRows& rows);
 MlpBuffers take_mlp_buffers(Arena& arena, const PassShape& shape, std::int64_t rows);
+ExpertsBuffers take_experts_buffers(Arena& arena, const PassShape& shape, std::int64_t rows);
 /// An input of products: [rows, width].
 ProductInput take_input(Arena& arena, const PassShape& shape, std::int64_t rows, std::int64_t width);
 
 /// The bytes a pass over N tokens takes from its arena, whatever is wanted of it.
 std::int64_t plan_pass(const PassShape& shape, std::int64_t tokens);
 
+/// A table of cosines and sines, grown as longer sequences come.
+struct KeptRope {
+  RopeOptions options;
+  RopeTable table;
+
+  /// The table of these options for at least this many positions.
+  const RopeTable& at_least(std::int64_t positions, const RopeOptions& wanted, const at::Device& device);
+};
+
 struct ForwardWorkspace::Impl {
   Arena arena;
   ObservationStorage observation;
+  KeptRope rope;
 };
 
 }  // namespace sinkscope

@@ -9,10 +9,6 @@ namespace {
 
 at::Tensor uninitialised(at::IntArrayRef shape) { return at::empty(shape, at::TensorOptions(at::kFloat)); }
 
-std::int64_t sequences_of(const AttentionLayout& layout) {
-  return static_cast<std::int64_t>(layout.offsets.size()) - 1;
-}
-
 bool observes_queries(const AttentionRequest& request) {
   return request.columns || request.statistics || !request.map_heads.empty();
 }
@@ -25,20 +21,27 @@ std::int64_t output_rows(const at::Tensor& q, const AttentionRequest& request) {
 // Mistakes of whoever calls.
 void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionLayout& layout,
            const AttentionRequest& request) {
-  TORCH_CHECK(k.sizes() == v.sizes() && k.size(0) == layout.offsets.back() && q.size(2) == k.size(2) &&
-                  q.size(1) % k.size(1) == 0,
-              "attention of ", q.sizes(), " to keys ", k.sizes(), " and values ", v.sizes());
+  TORCH_CHECK(k.sizes() == v.sizes() && q.size(2) == k.size(2) && q.size(1) % k.size(1) == 0, "attention of ",
+              q.sizes(), " to keys ", k.sizes(), " and values ", v.sizes());
+  for (std::int64_t b = 0; b < layout.sequences(); ++b) {
+    const KeyRange keys = layout.keys_of(b);
+    TORCH_CHECK(keys.begin + keys.count <= k.size(0) &&
+                    keys.first_query + layout.offsets[b + 1] - layout.offsets[b] <= keys.count,
+                "sequence ", b, " has queries or keys beyond the rows given");
+  }
   TORCH_CHECK(k.strides() == v.strides(), "keys and values must lie alike");
   for (const at::Tensor* t : {&q, &k})
     TORCH_CHECK(t->size(0) == 0 || (t->stride(2) == 1 && t->stride(1) == t->size(2)),
                 "the heads of a token must lie side by side");
   if (request.query_tokens == nullptr) {
-    TORCH_CHECK(q.size(0) == k.size(0), "without query_tokens there must be a query for every key");
+    TORCH_CHECK(q.size(0) == layout.offsets.back(),
+                "without query_tokens there must be a query for every token");
     return;
   }
   const std::vector<std::int64_t>& queries = *request.query_tokens;
   TORCH_CHECK(static_cast<std::int64_t>(queries.size()) == q.size(0), "query_tokens must name each query");
-  TORCH_CHECK(q.size(0) == k.size(0) || !observes_queries(request), "only all queries can be observed");
+  TORCH_CHECK(q.size(0) == layout.offsets.back() || !observes_queries(request),
+              "only all queries can be observed");
   if (request.output_tokens != nullptr && request.output_tokens != request.query_tokens)
     TORCH_CHECK(std::includes(queries.begin(), queries.end(), request.output_tokens->begin(),
                               request.output_tokens->end()),
@@ -46,6 +49,18 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
 }
 
 }  // namespace
+
+KeyRange AttentionLayout::keys_of(std::int64_t sequence) const {
+  if (!keys.empty()) return keys[static_cast<std::size_t>(sequence)];
+  const std::int64_t first = offsets[static_cast<std::size_t>(sequence)];
+  return {first, offsets[static_cast<std::size_t>(sequence) + 1] - first, 0};
+}
+
+std::vector<std::int64_t> AttentionLayout::key_offsets() const {
+  std::vector<std::int64_t> first{0};
+  for (std::int64_t b = 0; b < sequences(); ++b) first.push_back(first.back() + keys_of(b).count);
+  return first;
+}
 
 void attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
@@ -60,12 +75,12 @@ void attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const 
 
 void begin_observation(const AttentionLayout& layout, const AttentionRequest& request,
                        AttentionObservation& seen) {
-  seen.empty_rows.assign(static_cast<std::size_t>(sequences_of(layout)), 0);
+  seen.empty_rows.assign(static_cast<std::size_t>(layout.sequences()), 0);
   seen.maps.clear();
-  for (std::int64_t b = 0; b < sequences_of(layout); ++b)
+  for (std::int64_t b = 0; b < layout.sequences(); ++b)
     for (const std::int64_t head : request.map_heads) {
       const std::int64_t length = layout.offsets[b + 1] - layout.offsets[b];
-      seen.maps[{b, head}] = uninitialised({length, length});
+      seen.maps[{b, head}] = uninitialised({length, layout.keys_of(b).count});
     }
 }
 
@@ -79,19 +94,19 @@ AttentionResult attention(Backend backend, const at::Tensor& q, const at::Tensor
 
 AttentionObservation prepare_observation(std::int64_t heads, const AttentionLayout& layout,
                                          const AttentionRequest& request) {
-  const auto tokens = static_cast<std::int64_t>(layout.query_class.size());
+  const std::int64_t keys = layout.key_offsets().back();
   AttentionObservation seen;
   if (request.columns) {
-    seen.column_sum = uninitialised({query_classes, heads, tokens});
-    seen.diagonal = uninitialised({heads, tokens});
+    seen.column_sum = uninitialised({query_classes, heads, keys});
+    seen.diagonal = uninitialised({heads, keys});
     if (request.removed != nullptr) {
-      seen.column_used = uninitialised({heads, tokens});
-      seen.diagonal_used = uninitialised({heads, tokens});
+      seen.column_used = uninitialised({heads, keys});
+      seen.diagonal_used = uninitialised({heads, keys});
     }
   }
   if (request.statistics) {
-    seen.row_entropy = uninitialised({sequences_of(layout), query_classes, heads});
-    seen.row_max = uninitialised({sequences_of(layout), query_classes, heads});
+    seen.row_entropy = uninitialised({layout.sequences(), query_classes, heads});
+    seen.row_max = uninitialised({layout.sequences(), query_classes, heads});
   }
   return seen;
 }

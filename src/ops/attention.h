@@ -14,16 +14,34 @@
 
 namespace sinkscope {
 
+/// The keys of one sequence: `count` rows of k and v from `begin` on. Token i of the sequence stands at
+/// position first_query + i among them.
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+  std::int64_t first_query = 0;
+};
+
 /// N tokens of several sequences one after the other; no sequence sees another one.
 struct AttentionLayout {
   std::span<const std::int64_t> offsets;      // [B + 1], first and last token of each sequence
   std::span<const std::uint8_t> query_class;  // [N], QueryClass
+  /// [B]; empty: each sequence's keys are its own tokens. All keys together are K, numbered in the order of
+  /// the sequences.
+  std::span<const KeyRange> keys = {};
+  bool causal = false;      // a query sees no key behind its own position
+  std::int64_t window = 0;  // causal only: it sees this many keys, its own among them; 0: all
+
+  std::int64_t sequences() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+  KeyRange keys_of(std::int64_t sequence) const;
+  /// [B + 1]: the first of each sequence's keys among all K.
+  std::vector<std::int64_t> key_offsets() const;
 };
 
 /// What to compute and what to look at. With nothing asked for, looking costs nothing.
 struct AttentionRequest {
   const std::uint8_t* removed =
-      nullptr;                          // [H, N]: 1 removes that key from that query head; null removes none
+      nullptr;                          // [H, K]: 1 removes that key from that query head; null removes none
   bool columns = false;                 // column_sum, column_used, diagonal, diagonal_used
   bool statistics = false;              // row_entropy, row_max
   std::vector<std::int64_t> map_heads;  // full maps of these query heads
@@ -38,20 +56,21 @@ struct AttentionRequest {
 /// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.
 /// The tensors "as used" exist only where the request removes keys.
 struct AttentionObservation {
-  at::Tensor column_sum;     // raw, [3, H, N] by query class
-  at::Tensor column_used;    // [H, N], all queries
-  at::Tensor diagonal;       // raw A_jj, [H, N]
-  at::Tensor diagonal_used;  // [H, N]
+  at::Tensor column_sum;     // raw, [3, H, K] by query class, over the N queries
+  at::Tensor column_used;    // [H, K], all queries
+  at::Tensor diagonal;       // raw A_jj, [H, K]; 0 for keys without a query
+  at::Tensor diagonal_used;  // [H, K]
   at::Tensor row_entropy;  // raw, nats, [B, 3, H]: mean over the queries of the class, NaN where it has none
   at::Tensor row_max;      // raw, [B, 3, H]: likewise
   std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor>
-      maps;                              // (sequence, head) -> raw [S, S], query by key
+      maps;                              // (sequence, head) -> raw [queries, keys]
   std::vector<std::int64_t> empty_rows;  // [B]: (query, head) rows with no key kept
 };
 
-/// softmax(q k^T / sqrt(head_dim)) v, bidirectional. q [Q, H, head_dim], k and v [N, Hkv, head_dim], the last
-/// two dimensions contiguous, H a multiple of Hkv (each key head serves H / Hkv consecutive query heads).
-/// Scores, softmax and sums in float32, whatever the storage. A row whose keys are all removed gives zeros.
+/// softmax(q k^T / sqrt(head_dim)) v over the keys a query sees. q [Q, H, head_dim], k and v [rows, Hkv,
+/// head_dim], the last two dimensions contiguous, H a multiple of Hkv (each key head serves H / Hkv
+/// consecutive query heads). Scores, softmax and sums in float32, whatever the storage. A row whose keys are
+/// all removed gives zeros.
 ///
 /// Writes `output` [wanted rows, H * head_dim] and those tensors of `seen` that the request asks for; all of
 /// them are the caller's, and what was in them is forgotten. Those of `seen` may be views of larger tensors

@@ -18,15 +18,35 @@ at::Tensor heads_first(const at::Tensor& x, std::int64_t first, std::int64_t len
 }
 
 struct Tile {
-  std::int64_t sequence, first, begin, rows, length;
+  std::int64_t sequence, first, begin,
+      rows;  // tokens: the sequence's first in the batch, the tile's in the sequence
+  KeyRange keys;
+  std::int64_t first_key;  // of the sequence, among all keys
+
+  std::int64_t position() const { return keys.first_query + begin; }  // of the first row among the keys
 };
+
+// [rows, S], true where a causal query does not see the key. queries: row r of the tile is token queries[r]
+// of the batch; null: the tile's own tokens.
+at::Tensor unseen_keys(const Tile& tile, const std::int64_t* queries, const AttentionLayout& layout,
+                       const at::Device& device) {
+  at::Tensor query = at::arange(tile.position(), tile.position() + tile.rows, at::TensorOptions(at::kLong));
+  if (queries != nullptr)
+    for (std::int64_t r = 0; r < tile.rows; ++r)
+      query.data_ptr<std::int64_t>()[r] = queries[r] - tile.first + tile.keys.first_query;
+  query = query.unsqueeze(1).to(device);
+  const at::Tensor key =
+      at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(device)).unsqueeze(0);
+  const at::Tensor behind = key > query;
+  return layout.window > 0 ? at::logical_or(behind, key <= query - layout.window) : behind;
+}
 
 // probabilities [H, rows, S], raw
 void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& used,
                   const AttentionLayout& layout, AttentionObservation& seen) {
-  const auto span_of = [&](const at::Tensor& t) { return t.narrow(-1, tile.first, tile.length); };
+  const auto span_of = [&](const at::Tensor& t) { return t.narrow(-1, tile.first_key, tile.keys.count); };
   const auto own = [&](const at::Tensor& p) {
-    return p.diagonal(tile.begin, 1, 2).narrow(1, 0, tile.rows).cpu();
+    return p.diagonal(tile.position(), 1, 2).narrow(1, 0, tile.rows).cpu();
   };
   at::Tensor membership = at::zeros({query_classes, tile.rows}, at::TensorOptions(at::kFloat));
   for (std::int64_t r = 0; r < tile.rows; ++r)
@@ -34,11 +54,11 @@ void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& use
   membership = membership.to(raw.device());
   if (seen.column_sum.defined()) {
     span_of(seen.column_sum).add_(at::einsum("cr,hrs->chs", {membership, raw}).cpu());
-    seen.diagonal.narrow(1, tile.first + tile.begin, tile.rows).copy_(own(raw));
+    seen.diagonal.narrow(1, tile.first_key + tile.position(), tile.rows).copy_(own(raw));
   }
   if (seen.column_used.defined()) {
     span_of(seen.column_used).add_(used.sum(1).cpu());
-    seen.diagonal_used.narrow(1, tile.first + tile.begin, tile.rows).copy_(own(used));
+    seen.diagonal_used.narrow(1, tile.first_key + tile.position(), tile.rows).copy_(own(used));
   }
   if (seen.row_entropy.defined()) {
     const at::Tensor entropy = -at::xlogy(raw, raw).sum(2);  // [H, rows]
@@ -49,14 +69,15 @@ void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& use
     if (where.first == tile.sequence) map.narrow(0, tile.begin, tile.rows).copy_(raw[where.second].cpu());
 }
 
-// scores [H, rows, S] -> probabilities over the kept keys; rows without any are zero and counted.
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+// scores [H, rows, S], removed [H, S] -> probabilities over the kept keys; rows without any are zero and
+// counted. Keys that are not seen have scores of -infinity.
 at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std::int64_t& empty_rows) {
-  const at::Tensor left_out = removed.unsqueeze(1);  // [H, 1, S]
-  const at::Tensor kept =
-      at::softmax(scores.masked_fill(left_out, -std::numeric_limits<float>::infinity()), -1);
-  const at::Tensor nothing_left = left_out.all(-1, /*keepdim=*/true);
-  empty_rows += nothing_left.sum().item<std::int64_t>() * scores.size(1);
-  return kept.masked_fill(nothing_left, 0.0);
+  const at::Tensor kept = scores.masked_fill(removed.unsqueeze(1), minus_infinity);
+  const at::Tensor nothing_left = (kept == minus_infinity).all(-1, /*keepdim=*/true);
+  empty_rows += nothing_left.sum().item<std::int64_t>();
+  return at::softmax(kept, -1).masked_fill(nothing_left, 0.0);
 }
 
 void zero(const AttentionObservation& seen) {
@@ -108,9 +129,10 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(2)));
   at::Tensor rows = at::empty(q.sizes(), q.options());
   zero(seen);
+  const std::vector<std::int64_t> key_offsets = layout.key_offsets();
   at::Tensor removed;
   if (request.removed != nullptr)
-    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, k.size(0)},
+    removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, key_offsets.back()},
                             at::TensorOptions(at::kByte))
                   .to(q.device(), at::kBool);
   for (std::size_t b = 0; b + 1 < layout.offsets.size(); ++b) {
@@ -119,17 +141,24 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
     const Place place = place_of(request.query_tokens, first, length);
     if (place.count == 0) continue;
     const at::Tensor queries = heads_first(q, place.first, place.count, heads);
-    const at::Tensor keys = heads_first(k, first, length, heads).transpose(1, 2);
-    const at::Tensor values = heads_first(v, first, length, heads);
-    const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * length));
+    const KeyRange range = layout.keys_of(static_cast<std::int64_t>(b));
+    const at::Tensor keys = heads_first(k, range.begin, range.count, heads).transpose(1, 2);
+    const at::Tensor values = heads_first(v, range.begin, range.count, heads);
+    const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * range.count));
     for (std::int64_t begin = 0; begin < place.count; begin += step) {
-      const Tile tile{static_cast<std::int64_t>(b), first, begin, std::min(step, place.count - begin),
-                      length};
-      const at::Tensor scores = at::matmul(queries.narrow(1, begin, tile.rows), keys) * scale;
+      const Tile tile{static_cast<std::int64_t>(b),        first, begin,
+                      std::min(step, place.count - begin), range, key_offsets[b]};
+      at::Tensor scores = at::matmul(queries.narrow(1, begin, tile.rows), keys) * scale;
+      if (layout.causal) {
+        const std::int64_t* own =
+            request.query_tokens == nullptr ? nullptr : request.query_tokens->data() + place.first + begin;
+        scores.masked_fill_(unseen_keys(tile, own, layout, scores.device()), minus_infinity);
+      }
       const at::Tensor raw = at::softmax(scores, -1);
-      const at::Tensor used = removed.defined()
-                                  ? softmax_kept(scores, removed.narrow(1, first, length), seen.empty_rows[b])
-                                  : raw;
+      const at::Tensor used =
+          removed.defined()
+              ? softmax_kept(scores, removed.narrow(1, key_offsets[b], range.count), seen.empty_rows[b])
+              : raw;
       observe_tile(tile, raw, used, layout, seen);
       rows.narrow(0, place.first + begin, tile.rows).copy_(at::matmul(used, values).transpose(0, 1));
     }

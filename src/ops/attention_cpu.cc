@@ -23,10 +23,14 @@ struct Call {
   const AttentionRequest& request;
   at::Tensor& output;
   AttentionObservation& seen;
+  std::vector<std::int64_t> key_offsets;
 };
 
 struct HeadTask {
-  std::int64_t sequence, head, first, length;
+  std::int64_t sequence, head;
+  std::int64_t first, length;  // tokens
+  KeyRange keys;
+  std::int64_t first_key;  // among all keys, as observations and removed keys are numbered
 };
 
 // Where the tokens of a sequence stand in an ascending list; in none, every token stands at its own index.
@@ -49,8 +53,8 @@ Rows rows_of(const std::vector<std::int64_t>* tokens, const HeadTask& task) {
 // Null where none of this head's keys is removed.
 const std::uint8_t* removed_keys(const Call& call, const HeadTask& task) {
   if (call.request.removed == nullptr) return nullptr;
-  const std::uint8_t* of_head = call.request.removed + task.head * call.k.size(0) + task.first;
-  const bool any = std::any_of(of_head, of_head + task.length, [](std::uint8_t r) { return r != 0; });
+  const std::uint8_t* of_head = call.request.removed + task.head * call.key_offsets.back() + task.first_key;
+  const bool any = std::any_of(of_head, of_head + task.keys.count, [](std::uint8_t r) { return r != 0; });
   return any ? of_head : nullptr;
 }
 
@@ -68,17 +72,20 @@ AttentionHead<T> describe(const Call& call, const HeadTask& task) {
   const Rows outputs =
       call.request.output_tokens == nullptr ? queries : rows_of(call.request.output_tokens, task);
   AttentionHead<T> head;
-  head.keys = task.length;
+  head.keys = task.keys.count;
   head.queries = queries.count;
   head.width = width;
   head.query_stride = call.q.stride(0);
   head.key_stride = call.k.stride(0);
   head.output_stride = call.output.stride(0);
   head.q = element<T>(call.q, queries.first, task.head * width);
-  head.k = element<T>(call.k, task.first, kv_head * width);
-  head.v = element<T>(call.v, task.first, kv_head * width);
+  head.k = element<T>(call.k, task.keys.begin, kv_head * width);
+  head.v = element<T>(call.v, task.keys.begin, kv_head * width);
   head.output = element<T>(call.output, outputs.first, task.head * width);
   head.first_token = task.first;
+  head.first_position = task.keys.first_query;
+  head.causal = call.layout.causal;
+  head.window = call.layout.window;
   head.query_tokens = queries.tokens;
   head.output_tokens = outputs.tokens;
   head.outputs = outputs.count;
@@ -87,11 +94,11 @@ AttentionHead<T> describe(const Call& call, const HeadTask& task) {
   return head;
 }
 
-// The slice of the head's keys in a tensor [H, N] or, of a query class, [3, H, N], zeroed.
+// The slice of the head's keys in a tensor [H, K] or, of a query class, [3, H, K], zeroed.
 float* zeroed(const at::Tensor& tensor, const HeadTask& task, std::int64_t query_class = 0) {
-  float* slice =
-      tensor.data_ptr<float>() + query_class * tensor.stride(0) + task.head * tensor.stride(-2) + task.first;
-  std::fill_n(slice, task.length, 0.0F);
+  float* slice = tensor.data_ptr<float>() + query_class * tensor.stride(0) + task.head * tensor.stride(-2) +
+                 task.first_key;
+  std::fill_n(slice, task.keys.count, 0.0F);
   return slice;
 }
 
@@ -116,8 +123,8 @@ HeadObservation observe(const Call& call, const HeadTask& task, bool removes) {
 void copy_raw_to_used(const Call& call, const HeadTask& task, const HeadObservation& seen) {
   float* used = zeroed(call.seen.column_used, task);
   for (const float* raw : seen.column_sum)
-    for (std::int64_t j = 0; j < task.length; ++j) used[j] += raw[j];
-  std::copy_n(seen.diagonal, task.length, zeroed(call.seen.diagonal_used, task));
+    for (std::int64_t j = 0; j < task.keys.count; ++j) used[j] += raw[j];
+  std::copy_n(seen.diagonal, task.keys.count, zeroed(call.seen.diagonal_used, task));
 }
 
 // Sums over the queries of each class into means, NaN where it has none.
@@ -163,14 +170,14 @@ void attend_head(const Call& call, const HeadTask& task) {
 void attention_cpu(const CpuKernels& kernels, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                    const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
                    AttentionObservation& seen) {
-  const Call call{kernels, q, k, v, layout, request, output, seen};
+  const Call call{kernels, q, k, v, layout, request, output, seen, layout.key_offsets()};
   const std::int64_t heads = q.size(1);
-  const auto sequences = static_cast<std::int64_t>(layout.offsets.size()) - 1;
   with_storage(q.scalar_type(), [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    parallel_for(sequences * heads, [&](std::int64_t i) {
+    parallel_for(layout.sequences() * heads, [&](std::int64_t i) {
       const std::int64_t b = i / heads;
-      attend_head<T>(call, {b, i % heads, layout.offsets[b], layout.offsets[b + 1] - layout.offsets[b]});
+      attend_head<T>(call, {b, i % heads, layout.offsets[b], layout.offsets[b + 1] - layout.offsets[b],
+                            layout.keys_of(b), call.key_offsets[static_cast<std::size_t>(b)]});
     });
   });
 }

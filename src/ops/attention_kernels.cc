@@ -20,7 +20,8 @@ struct Tile {
   std::int64_t first;  // query
   std::int64_t rows;
   std::int64_t outputs = 0;            // rows whose output is wanted
-  std::int64_t position[most_rows];    // in the sequence
+  std::int64_t begin_key, end_key;     // whole panels: all keys that any row sees lie between
+  std::int64_t position[most_rows];    // among the keys
   std::int64_t wanted[most_rows];      // [outputs] row of the tile
   std::int64_t output_row[most_rows];  // [outputs] row of the output
   float inverse_raw[most_rows];        // 1 / sum over all keys
@@ -38,6 +39,12 @@ struct Work {
   float last_bias[panel_columns];  // 0 for the keys of the last panel, -infinity behind them
   std::int64_t removed_keys = 0;
   std::int64_t outputs_done = 0;
+
+  std::int64_t first_visible(std::int64_t position) const {
+    return head.window > 0 && position >= head.window ? position - head.window + 1 : 0;
+  }
+  // Behind the last key of the tile that is a key and no padding.
+  std::int64_t key_count(const Tile& tile) const { return smaller(tile.end_key, head.keys) - tile.begin_key; }
 };
 
 template <typename Dot, typename T>
@@ -70,7 +77,7 @@ Tile begin_tile(Work<Dot, T>& work, std::int64_t first) {
     const std::int64_t query = first + r;
     const std::int64_t token =
         head.query_tokens == nullptr ? head.first_token + query : head.query_tokens[query];
-    tile.position[r] = token - head.first_token;
+    tile.position[r] = token - head.first_token + head.first_position;
     const bool all = head.outputs == head.queries;
     if (all || (work.outputs_done < head.outputs && head.output_tokens[work.outputs_done] == token)) {
       tile.wanted[tile.outputs] = r;
@@ -79,18 +86,47 @@ Tile begin_tile(Work<Dot, T>& work, std::int64_t first) {
     typename Dot::Element* row = work.room.queries + r * work.shape.padded_key_steps;
     convert_row(head.q + query * head.query_stride, head.width, row);
   }
+  tile.begin_key = 0;
+  tile.end_key = work.shape.padded_keys;
+  if (head.causal) {
+    tile.begin_key = work.first_visible(tile.position[0]) / panel_columns * panel_columns;
+    tile.end_key = round_up(tile.position[tile.rows - 1] + 1, panel_columns);
+  }
   return tile;
+}
+
+// -infinity for the keys of a panel that a causal row does not see, 0 for the others; null where all rows see
+// all of them.
+template <typename Dot, typename T, int rows>
+inline const float* causal_bias(const Work<Dot, T>& work, const Tile& tile, std::int64_t first,
+                                std::int64_t panel, float* bias) {
+  const bool all_seen = panel + panel_columns <= tile.position[first] + 1 &&
+                        panel >= work.first_visible(tile.position[first + rows - 1]);
+  if (all_seen) return nullptr;
+  for (int r = 0; r < rows; ++r) {
+    const std::int64_t position = tile.position[first + r];
+    for (std::int64_t i = 0; i < panel_columns; ++i) {
+      const bool seen = panel + i <= position && panel + i >= work.first_visible(position);
+      bias[r * panel_columns + i] = seen ? 0.0F : -infinity;
+    }
+  }
+  return bias;
 }
 
 // Scores of `rows` rows from row `first` against one panel of keys.
 template <typename Dot, typename T, int rows>
-inline void score_rows(Work<Dot, T>& work, std::int64_t first, std::int64_t panel) {
+inline void score_rows(Work<Dot, T>& work, const Tile& tile, std::int64_t first, std::int64_t panel) {
   const Shape& shape = work.shape;
   const typename Dot::Element* queries[rows];
   for (int r = 0; r < rows; ++r) queries[r] = work.room.queries + (first + r) * shape.padded_key_steps;
-  const bool last = panel + panel_columns == shape.padded_keys;
-  score_panel<Dot, rows>(queries, work.room.keys + panel * shape.padded_key_steps, shape.key_steps,
-                         last ? work.last_bias : nullptr,
+  float causal[rows * panel_columns];
+  const float* bias = nullptr;
+  if (work.head.causal)
+    bias = causal_bias<Dot, T, rows>(work, tile, first, panel, causal);
+  else if (panel + panel_columns == shape.padded_keys)
+    bias = work.last_bias;
+  score_panel<Dot, rows>(queries, work.room.keys + panel * shape.padded_key_steps, shape.key_steps, bias,
+                         work.head.causal ? panel_columns : 0,
                          work.room.scores + first * shape.score_stride + panel, shape.score_stride,
                          work.room.maxima + first * vector_lanes);
 }
@@ -99,40 +135,46 @@ template <typename Dot, typename T>
 void score_tile(Work<Dot, T>& work, const Tile& tile) {
   for (std::int64_t r = 0; r < tile.rows; ++r)
     store_vector(work.room.maxima + r * vector_lanes, broadcast(-infinity));
-  for (std::int64_t panel = 0; panel < work.shape.padded_keys; panel += panel_columns)
+  for (std::int64_t panel = tile.begin_key; panel < tile.end_key; panel += panel_columns)
     for (std::int64_t r = 0; r < tile.rows; r += register_rows)
       with_row_count(tile.rows - r,
-                     [&](auto count) { score_rows<Dot, T, decltype(count)::value>(work, r, panel); });
+                     [&](auto count) { score_rows<Dot, T, decltype(count)::value>(work, tile, r, panel); });
 }
 
 template <typename Dot, typename T>
-RowSums exponentials_of_row(const Work<Dot, T>& work, std::int64_t r) {
-  float* row = work.room.scores + r * work.shape.score_stride;
-  const std::int64_t keys = work.shape.padded_keys;
+RowSums exponentials_of_row(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  float* row = work.room.scores + r * work.shape.score_stride + tile.begin_key;
+  const std::int64_t keys = tile.end_key - tile.begin_key;
+  const float* keep = work.room.keep + tile.begin_key;
   const float max = largest_lane(load_vector<Vector>(work.room.maxima + r * vector_lanes));
   if (work.removed_keys > 0)
-    return work.seen.statistics ? exponentials<true, true>(row, keys, max, work.factor, work.room.keep)
-                                : exponentials<true, false>(row, keys, max, work.factor, work.room.keep);
+    return work.seen.statistics ? exponentials<true, true>(row, keys, max, work.factor, keep)
+                                : exponentials<true, false>(row, keys, max, work.factor, keep);
   return work.seen.statistics ? exponentials<false, true>(row, keys, max, work.factor, nullptr)
                               : exponentials<false, false>(row, keys, max, work.factor, nullptr);
 }
 
 // Adds those of `count` rows that belong(r) says to the columns, weighted; count <= register_rows.
 template <typename Dot, typename T, typename Belongs>
-void add_columns(const Work<Dot, T>& work, std::int64_t first, std::int64_t count, const float* inverse,
-                 float* columns, Belongs belongs) {
+void add_columns(const Work<Dot, T>& work, const Tile& tile, std::int64_t first, std::int64_t count,
+                 const float* inverse, float* columns, Belongs belongs) {
   const float* row[register_rows];
   float weight[register_rows];
   std::int64_t rows = 0;
   for (std::int64_t r = first; r < first + count; ++r)
     if (belongs(r)) {
-      row[rows] = work.room.scores + r * work.shape.score_stride;
+      row[rows] = work.room.scores + r * work.shape.score_stride + tile.begin_key;
       weight[rows++] = inverse[r];
     }
   if (rows > 0)
     with_row_count(rows, [&](auto constant) {
-      add_rows<decltype(constant)::value>(row, weight, work.head.keys, columns);
+      add_rows<decltype(constant)::value>(row, weight, work.key_count(tile), columns + tile.begin_key);
     });
+}
+
+template <typename Dot, typename T>
+std::int64_t class_of(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  return work.head.query_class[tile.position[r] - work.head.first_position];
 }
 
 template <typename Dot, typename T>
@@ -140,31 +182,42 @@ void observe_raw(const Work<Dot, T>& work, const Tile& tile, std::int64_t first,
   const HeadObservation& seen = work.seen;
   for (std::int64_t c = 0; c < column_classes; ++c)
     if (seen.column_sum[c] != nullptr)
-      add_columns(work, first, count, tile.inverse_raw, seen.column_sum[c],
-                  [&](std::int64_t r) { return work.head.query_class[tile.position[r]] == c; });
+      add_columns(work, tile, first, count, tile.inverse_raw, seen.column_sum[c],
+                  [&](std::int64_t r) { return class_of(work, tile, r) == c; });
   for (std::int64_t r = first; r < first + count; ++r) {
     const float* row = work.room.scores + r * work.shape.score_stride;
     const std::int64_t position = tile.position[r];
     if (seen.diagonal != nullptr) seen.diagonal[position] = row[position] * tile.inverse_raw[r];
     if (seen.map != nullptr)
-      for (std::int64_t j = 0; j < work.head.keys; ++j)
-        seen.map[(tile.first + r) * work.head.keys + j] = row[j] * tile.inverse_raw[r];
+      for (std::int64_t j = 0; j < work.head.keys; ++j) {
+        const bool scored = j >= tile.begin_key && j < tile.end_key;
+        seen.map[(tile.first + r) * work.head.keys + j] = scored ? row[j] * tile.inverse_raw[r] : 0.0F;
+      }
+  }
+}
+
+template <typename Dot, typename T>
+void set_removed(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, float value) {
+  float* row = work.room.scores + r * work.shape.score_stride;
+  for (std::int64_t i = 0; i < work.removed_keys; ++i) {
+    const std::int64_t key = work.room.removed[i];
+    if (key >= tile.begin_key && key < tile.end_key) row[key] = value;
   }
 }
 
 // The exponentials of a row over the kept keys, from their own maximum: where that lies so far below the
 // maximum over all keys that the exponentials taken from there vanish in float32. Returns 1 / sum.
 template <typename Dot, typename T>
-float retake_kept(Work<Dot, T>& work, std::int64_t r) {
-  float* row = work.room.scores + r * work.shape.score_stride;
-  for (std::int64_t panel = 0; panel < work.shape.padded_keys; panel += panel_columns)
-    score_rows<Dot, T, 1>(work, r, panel);
-  for (std::int64_t i = 0; i < work.removed_keys; ++i) row[work.room.removed[i]] = -infinity;
+float retake_kept(Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  for (std::int64_t panel = tile.begin_key; panel < tile.end_key; panel += panel_columns)
+    score_rows<Dot, T, 1>(work, tile, r, panel);
+  set_removed(work, tile, r, -infinity);
+  float* row = work.room.scores + r * work.shape.score_stride + tile.begin_key;
   float max = -infinity;
-  for (std::int64_t j = 0; j < work.head.keys; ++j) max = row[j] > max ? row[j] : max;
-  if (work.removed_keys < work.head.keys)
-    return 1.0F / exponentials<false, false>(row, work.shape.padded_keys, max, work.factor, nullptr).all;
-  for (std::int64_t j = 0; j < work.shape.padded_keys; ++j) row[j] = 0;
+  for (std::int64_t j = 0; j < work.key_count(tile); ++j) max = row[j] > max ? row[j] : max;
+  const std::int64_t keys = tile.end_key - tile.begin_key;
+  if (max > -infinity) return 1.0F / exponentials<false, false>(row, keys, max, work.factor, nullptr).all;
+  for (std::int64_t j = 0; j < keys; ++j) row[j] = 0;
   ++work.seen.empty_rows;
   return 0;
 }
@@ -175,12 +228,11 @@ constexpr float exp_of_largest_gap = 8.75651076e-27F;  // e^-60
 
 template <typename Dot, typename T>
 void remove_keys(Work<Dot, T>& work, Tile& tile, std::int64_t r, float kept) {
-  float* row = work.room.scores + r * work.shape.score_stride;
   if (kept <= exp_of_largest_gap * static_cast<float>(work.head.keys)) {
-    tile.inverse_used[r] = retake_kept(work, r);
+    tile.inverse_used[r] = retake_kept(work, tile, r);
     return;
   }
-  for (std::int64_t i = 0; i < work.removed_keys; ++i) row[work.room.removed[i]] = 0;
+  set_removed(work, tile, r, 0);
   tile.inverse_used[r] = 1.0F / kept;
 }
 
@@ -191,12 +243,12 @@ void observe_rows(Work<Dot, T>& work, Tile& tile, std::int64_t first, std::int64
   HeadObservation& seen = work.seen;
   float kept[register_rows];
   for (std::int64_t r = first; r < first + count; ++r) {
-    const RowSums sums = exponentials_of_row(work, r);
+    const RowSums sums = exponentials_of_row(work, tile, r);
     tile.inverse_raw[r] = tile.inverse_used[r] = 1.0F / sums.all;
     kept[r - first] = sums.kept;
     if (seen.statistics) {
       constexpr float ln_2 = 0.693147181F;
-      const std::int64_t c = work.head.query_class[tile.position[r]];
+      const std::int64_t c = class_of(work, tile, r);
       seen.entropy[c] += static_cast<double>(__builtin_logf(sums.all) - ln_2 * sums.weighted / sums.all);
       seen.row_max[c] += static_cast<double>(tile.inverse_raw[r]);
     }
@@ -211,7 +263,8 @@ void observe_rows(Work<Dot, T>& work, Tile& tile, std::int64_t first, std::int64
           work.room.scores[r * work.shape.score_stride + position] * tile.inverse_used[r];
   }
   if (seen.column_used != nullptr)
-    add_columns(work, first, count, tile.inverse_used, seen.column_used, [](std::int64_t) { return true; });
+    add_columns(work, tile, first, count, tile.inverse_used, seen.column_used,
+                [](std::int64_t) { return true; });
 }
 
 // Row r of the tile as the product with the values reads it.
@@ -228,9 +281,13 @@ void weigh_tile(const Work<Dot, T>& work, const Tile& tile) {
   const Shape& shape = work.shape;
   if constexpr (Dot::pairs)
     for (std::int64_t i = 0; i < tile.outputs; ++i)
-      round_row(work.room.scores + tile.wanted[i] * shape.score_stride, shape.padded_keys,
-                work.room.probabilities + tile.wanted[i] * shape.score_stride / 2);
-  for (std::int64_t block = 0; block < shape.value_steps; block += block_steps)
+      round_row(work.room.scores + tile.wanted[i] * shape.score_stride + tile.begin_key,
+                tile.end_key - tile.begin_key,
+                work.room.probabilities + (tile.wanted[i] * shape.score_stride + tile.begin_key) / 2);
+  constexpr std::int64_t keys_a_step = Dot::pairs ? 2 : 1;
+  const std::int64_t begin = tile.begin_key / keys_a_step;
+  const std::int64_t end = smaller(tile.end_key / keys_a_step, shape.value_steps);
+  for (std::int64_t block = begin; block < end; block += block_steps)
     for (std::int64_t column = 0; column < shape.padded_width; column += panel_columns)
       for (std::int64_t i = 0; i < tile.outputs; i += register_rows)
         with_row_count(tile.outputs - i, [&](auto count) {
@@ -238,7 +295,7 @@ void weigh_tile(const Work<Dot, T>& work, const Tile& tile) {
           const typename Dot::Element* row[rows];
           for (int r = 0; r < rows; ++r) row[r] = product_row(work, tile.wanted[i + r]) + block;
           weigh_panel<Dot, rows>(row, work.room.values + column * shape.value_steps + block * panel_columns,
-                                 smaller(block_steps, shape.value_steps - block), block == 0,
+                                 smaller(block_steps, end - block), block == begin,
                                  work.room.out + i * shape.padded_width + column, shape.padded_width);
         });
 }

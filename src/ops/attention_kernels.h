@@ -13,7 +13,8 @@ namespace sinkscope {
 /// compiled for one instruction set here and then be shared by the whole program.
 inline constexpr int column_classes = 3;
 
-/// S keys and Q <= S queries of D values. Strides count elements from one token to the next.
+/// S keys and Q <= S queries of D values, for some or all of the tokens of a sequence. Strides count elements
+/// from one token to the next.
 template <typename T>
 struct AttentionHead {
   std::int64_t keys = 0;     // S
@@ -28,10 +29,14 @@ struct AttentionHead {
   std::int64_t output_stride = 0;
   std::int64_t outputs = 0;                     // queries whose output is wanted
   std::int64_t first_token = 0;                 // of the sequence in the batch; what the two lists count from
+  std::int64_t first_position = 0;              // of that token among the keys
+  bool causal = false;                          // a query sees no key behind its own position
+  std::int64_t window = 0;                      // causal only: keys it sees, its own among them; 0: all
   const std::int64_t* query_tokens = nullptr;   // [Q] ascending; null: query i is token i of the sequence
   const std::int64_t* output_tokens = nullptr;  // [outputs] ascending; read where outputs < Q
-  const std::uint8_t* query_class = nullptr;    // [S]; read when columns or statistics are asked for
-  const std::uint8_t* removed = nullptr;        // [S], 1 removes a key; null: none is removed
+  const std::uint8_t* query_class =
+      nullptr;  // of the sequence's tokens; read when columns or statistics are asked for
+  const std::uint8_t* removed = nullptr;  // [S], 1 removes a key; null: none is removed
 };
 
 /// What one head shows. Pointers are [S] unless said otherwise, zeroed by the caller, and null when nobody

@@ -80,16 +80,18 @@ inline void multiply_panel(const typename Dot::Element* const* a, const typename
 }
 
 // scores = queries times one panel of keys; maxima: the largest score so far in each lane, [rows] vectors.
-// bias [panel_columns] is added when not null: -infinity takes the places behind the last key out.
+// bias [panel_columns], of row r from bias + r bias_stride on, is added when not null: -infinity takes keys
+// out that are not there or not seen.
 template <typename Dot, int rows>
 inline void score_panel(const typename Dot::Element* const* queries, const typename Dot::Element* panel,
-                        std::int64_t steps, const float* bias, float* scores, std::int64_t score_stride,
-                        float* maxima) {
+                        std::int64_t steps, const float* bias, std::int64_t bias_stride, float* scores,
+                        std::int64_t score_stride, float* maxima) {
   Vector sums[rows][panel_vectors] = {};
   multiply_panel<Dot, rows>(queries, panel, steps, sums);
   if (bias != nullptr)
     for (int r = 0; r < rows; ++r)
-      for (int v = 0; v < panel_vectors; ++v) sums[r][v] += load_vector<Vector>(bias + v * vector_lanes);
+      for (int v = 0; v < panel_vectors; ++v)
+        sums[r][v] += load_vector<Vector>(bias + r * bias_stride + v * vector_lanes);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
     Vector largest = load_vector<Vector>(maxima + r * vector_lanes);

@@ -146,6 +146,20 @@ void rotate(T* x, const float* cosine, const float* sine, std::int64_t heads, st
 }
 
 template <typename T>
+void rotate_in_storage(T* x, const float* cosine, const float* sine, std::int64_t heads, std::int64_t half) {
+  for (std::int64_t head = 0; head < heads; ++head) {
+    T* first = x + head * 2 * half;
+    T* second = first + half;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const float a = load(first + i);
+      const float b = load(second + i);
+      store(first + i, cast(x, a * cosine[i]) - cast(x, b * sine[i]));
+      store(second + i, cast(x, b * cosine[i]) + cast(x, a * sine[i]));
+    }
+  }
+}
+
+template <typename T>
 void silu_multiply(const T* gate, const T* up, T* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float loaded = load(gate + i);
@@ -157,6 +171,11 @@ void silu_multiply(const T* gate, const T* up, T* y, std::int64_t count) {
 template <typename T>
 void add(T* x, const T* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) store(x + i, load(x + i) + load(y + i));
+}
+
+template <typename T>
+void add_scaled(T* x, const T* y, float factor, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) store(x + i, load(x + i) + cast(y, load(y + i) * factor));
 }
 
 template <typename T>
@@ -234,8 +253,8 @@ VocabularyRow vocabulary_row(const float* x, std::int64_t count, bool in_float64
 
 template <typename T>
 constexpr StorageKernels<T> storage() {
-  return {rms_norm<T>, rotate<T>, silu_multiply<T>, add<T>,        widen<T>,
-          narrow<T>,   norm<T>,   quantise<T>,      scale_sums<T>, guide<T>};
+  return {rms_norm<T>, rotate<T>, rotate_in_storage<T>, silu_multiply<T>, add<T>,  add_scaled<T>, widen<T>,
+          narrow<T>,   norm<T>,   quantise<T>,          scale_sums<T>,    guide<T>};
 }
 
 #define SINKSCOPE_STRING_OF(name) #name

@@ -26,15 +26,20 @@ struct VocabularyRow {
 template <typename T>
 struct StorageKernels {
   /// y = bf16/float(x / sqrt(mean(x^2) + eps)) * weight: normalised in float32, cast to the storage type,
-  /// then multiplied there, as the checkpoints' own code does. x, weight, y: [width].
+  /// then multiplied there, as the checkpoints' own code does. x, weight, y: [width]; y may be x.
   void (*rms_norm)(const T* x, const T* weight, T* y, std::int64_t width, float eps);
   /// Rotates the two halves of `heads` consecutive vectors in float32 and casts back. x: [heads, 2*half] in
   /// place; cosine, sine: [half].
   void (*rotate)(T* x, const float* cosine, const float* sine, std::int64_t heads, std::int64_t half);
+  /// The same with every product and sum cast to the storage type; cosine and sine are values of that type.
+  void (*rotate_in_storage)(T* x, const float* cosine, const float* sine, std::int64_t heads,
+                            std::int64_t half);
   /// y = cast(silu(gate)) * up, each step cast to the storage type. [count]
   void (*silu_multiply)(const T* gate, const T* up, T* y, std::int64_t count);
   /// x += y, cast to the storage type. [count]
   void (*add)(T* x, const T* y, std::int64_t count);
+  /// x += cast(y * factor), each step cast to the storage type. [count]
+  void (*add_scaled)(T* x, const T* y, float factor, std::int64_t count);
   /// To and from float32. Rounds to nearest, ties to even.
   void (*widen)(const T* from, float* to, std::int64_t count);
   void (*narrow)(const float* from, T* to, std::int64_t count);

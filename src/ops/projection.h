@@ -16,18 +16,28 @@ struct Rotation {
   std::int64_t head_dim;
 };
 
+/// RMS norm of each head (Qwen3, LLaDA-MoE); weight [head_dim].
+struct HeadNorm {
+  const at::Tensor* weight;
+  double eps;
+};
+
 struct Projection {
   const Linear* linear;
   at::Tensor* result;                  // [N, out]; made by the caller on the cpu backend
   const Rotation* rotation = nullptr;  // null: none
+  const at::Tensor* bias = nullptr;    // [out]; null: none
+  const HeadNorm* norm = nullptr;      // null: none; heads are as wide as the weight
 };
 
-/// result = x W^T for all of them, rotated where asked for. One backend, one form of input. Rotations need
-/// weights cut in granules of a head's width.
+/// result = rotation(norm(x W^T + bias)) for all of them, with what is given; every step cast to the dtype.
+/// One backend, one form of input. Rotations and norms need weights cut in granules of a head's width.
 void project(const std::vector<Projection>& projections, const ProductInput& x, const RowPlan& rows);
 
-/// residual += x W^T, the product cast to the dtype first. residual [N, out].
-void project_add(const Linear& linear, const ProductInput& x, const RowPlan& rows, at::Tensor& residual);
+/// residual += x W^T + bias, product and biased product cast to the dtype first. residual [N, out]; bias
+/// [out] or null.
+void project_add(const Linear& linear, const at::Tensor* bias, const ProductInput& x, const RowPlan& rows,
+                 at::Tensor& residual);
 
 /// result = cast(silu(x gate^T)) * (x up^T), SiLU(x) = x / (1 + e^-x); both products and the SiLU cast to the
 /// dtype. result [N, out], made by the caller on the cpu backend.

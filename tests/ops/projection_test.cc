@@ -34,7 +34,7 @@ TEST(Project, RotatesQueriesAndKeysAndLeavesValues) {
     const std::int64_t head_dim = 12, heads = c.out / head_dim, rows = c.offsets.back();
     const at::Tensor x = at::randn({rows, c.width}).to(c.type);
     const at::Tensor weight = random_weight(heads * head_dim, c.width, c.type);
-    const RopeTable table = rope_table(rows, head_dim, 500000.0, at::kCPU);
+    const RopeTable table = rope_table(rows, {head_dim, 500000.0}, at::kCPU);
     const at::Tensor positions = at::arange(rows).flip(0).contiguous();
     const Rotation rotation{&table, &positions, head_dim};
     std::vector<at::Tensor> results;
@@ -55,7 +55,7 @@ TEST(Project, RotatesQueriesAndKeysAndLeavesValues) {
 
 TEST(Rope, PositionZeroTurnsNothingAndLengthsStay) {
   const at::Tensor x = at::randn({3, 2, 8});
-  const at::Tensor turned = apply_rope(x, rope_table(3, 8, 10000.0, at::kCPU), at::arange(3));
+  const at::Tensor turned = apply_rope(x, rope_table(3, {8, 10000.0}, at::kCPU), at::arange(3));
   EXPECT_TRUE(at::equal(turned[0], x[0]));
   EXPECT_FALSE(at::equal(turned[1], x[1]));
   EXPECT_TRUE(near(turned.norm(2, -1), x.norm(2, -1), 1e-5));
@@ -70,7 +70,7 @@ TEST(ProjectAdd, AddsTheProductToWhatIsThere) {
     for (const Backend backend : {Backend::cpu, Backend::aten}) {
       const Linear linear(backend, weight, {.dtype = c.type});
       results.push_back(before.clone());
-      project_add(linear, testing::input_for(linear, x), plan_rows(c.offsets), results.back());
+      project_add(linear, nullptr, testing::input_for(linear, x), plan_rows(c.offsets), results.back());
     }
     EXPECT_TRUE(near(results[0], results[1], tolerance(c.type), tolerance(c.type)));
   }
