@@ -18,8 +18,7 @@ namespace sinkscope {
 struct RunOptions {
   std::string model;
   PromptOptions prompts;
-  bool raw = false;
-  std::string system;
+  TemplateOptions chat{false, "", "", todays_date()};
 
   LladaOptions sampling;  // numbers and flags; the names below are parsed into it by resolve()
   std::string remasking = "low_confidence";

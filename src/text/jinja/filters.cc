@@ -221,6 +221,9 @@ Value indent(const FilterCall& call) {
   else
     by.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(integer_or(call.arguments[0], call.name, 4), 0, 1000)), ' ');
   const bool indent_first = truth_or(call.arguments[1], false), indent_blank = truth_or(call.arguments[2], false);
+  refuse_undefined(call.input);
+  if (text_of(call.input) == nullptr)
+    throw TemplateError(fmt::format("the filter indent takes a string, not {}", type_name(call.input)));
   const std::string text = call.text() + "\n";
   call.work.charge(text.size() * 16);
   std::string out;
@@ -307,7 +310,8 @@ Value select(Work& work, const std::string& name, const Value& input, const Argu
   const bool has_test = arguments.positional.size() > test_at;
   const Arguments test_arguments = rest_of(arguments, test_at + 1);
   std::vector<Value> kept;
-  const auto elements = elements_of(work, input);
+  // Of what is false, None for one, there is nothing to pick.
+  const auto elements = elements_of(work, is_true(input) ? input : Value(Undefined{}));
   for (const Value& element : elements->items) {
     work.charge(element_cost);
     const Value subject = by_attribute ? attribute_of(work, element, arguments.positional[0]) : element;
@@ -321,7 +325,7 @@ Value select(Work& work, const std::string& name, const Value& input, const Argu
 // map("filter", ...) or map(attribute="a.b", default=x).
 Value map_elements(Work& work, const Value& input, const Arguments& arguments) {
   std::vector<Value> mapped;
-  const auto elements = elements_of(work, input);
+  const auto elements = elements_of(work, is_true(input) ? input : Value(Undefined{}));
   const bool by_attribute = arguments.positional.empty();
   const auto named = by_attribute ? bind(arguments, "the filter map", {"attribute", "default"})
                                   : std::vector<std::optional<Value>>();

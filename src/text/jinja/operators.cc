@@ -129,6 +129,19 @@ Value add_lists(Work& work, const List& left, const List& right) {
   return make_list(work, std::move(items), left.kind);
 }
 
+Value repeat_list(Work& work, const List& list, std::int64_t times) {
+  std::vector<Value> items;
+  for (std::int64_t i = 0; i < times && !list.items.empty(); ++i) {
+    work.charge(list.items.size() * element_cost);
+    items.insert(items.end(), list.items.begin(), list.items.end());
+  }
+  return make_list(work, std::move(items), list.kind);
+}
+
+bool is_plain_list(const List* list) {
+  return list != nullptr && (list->kind == ListKind::list || list->kind == ListKind::tuple);
+}
+
 // "%s and %d" % (a, 1): s and d without flags.
 Value format_text(Work& work, const std::string& format, const Value& right) {
   const List* list = list_of(right);
@@ -224,9 +237,13 @@ Value compute(Work& work, Arithmetic operation, const Value& left, const Value& 
   }
   const List* left_list = list_of(left);
   const List* right_list = list_of(right);
-  const bool are_lists = left_list != nullptr && right_list != nullptr && left_list->kind == right_list->kind &&
-                         (left_list->kind == ListKind::list || left_list->kind == ListKind::tuple);
-  if (operation == Arithmetic::add && are_lists) return add_lists(work, *left_list, *right_list);
+  if (operation == Arithmetic::add && is_plain_list(left_list) && is_plain_list(right_list) &&
+      left_list->kind == right_list->kind)
+    return add_lists(work, *left_list, *right_list);
+  if (operation == Arithmetic::multiply && is_plain_list(left_list) && right_integer)
+    return repeat_list(work, *left_list, *right_integer);
+  if (operation == Arithmetic::multiply && left_integer && is_plain_list(right_list))
+    return repeat_list(work, *right_list, *left_integer);
   if (operation == Arithmetic::multiply && left_text != nullptr && right_integer)
     return repeat_text(work, *left_text, *right_integer);
   if (operation == Arithmetic::multiply && left_integer && right_text != nullptr)
