@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "text/find_text.h"
 #include "text/jinja/python_text.h"
 
 namespace sinkscope::jinja {

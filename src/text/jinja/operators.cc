@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/find_text.h"
 #include "text/jinja/python_text.h"
 
 namespace sinkscope::jinja {

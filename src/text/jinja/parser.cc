@@ -40,7 +40,7 @@ class Parser {
   explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
   Block parse_program() {
-    Block body = parse_block({});
+    Block body = parse_block({}, 1);
     if (token().kind != TokenKind::end) fail("{% " + token().text.substr(0, 60) + " %} closes nothing");
     return body;
   }
@@ -127,10 +127,10 @@ class Parser {
     return deepest;
   }
 
-  // Statements up to a tag that begins with one of `ends`, whose name is then at hand, or to the end.
-  Block parse_block(const Names& ends) {
+  // Statements up to a tag that begins with one of `ends`, whose name is then at hand, or to the end. `line` is
+  // that of the tag that opened the block.
+  Block parse_block(const Names& ends, int line) {
     const Nesting nesting(*this);
-    const int line = token().line;
     Block body;
     while (token().kind != TokenKind::end) {
       if (token().kind == TokenKind::data) {
@@ -161,8 +161,9 @@ class Parser {
 
   // A block behind the tag at hand, up to and with the name of its closing tag.
   Block parse_body(const Names& ends) {
+    const int line = token().line;
     expect(TokenKind::block_end, "%}");
-    return parse_block(ends);
+    return parse_block(ends, line);
   }
 
   Statement parse_statement() {

@@ -4,9 +4,9 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
+#include "text/find_text.h"
 #include "text/jinja/work.h"
 #include "text/unicode.h"
 
@@ -119,14 +119,6 @@ std::size_t line_break_at(std::string_view text) {
 }
 
 }  // namespace
-
-std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from) {
-  if (from > text.size()) return std::string_view::npos;
-  // std::string_view::find compares anew at every place; memmem does not.
-  const void* found = memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
-  return found == nullptr ? std::string_view::npos
-                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
-}
 
 std::size_t count_characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(

@@ -9,9 +9,6 @@
 
 namespace sinkscope::jinja {
 
-/// Position of needle in text at or after `from`, npos if none; in linear time whatever they hold.
-std::size_t find_text(std::string_view text, std::string_view needle, std::size_t from = 0);
-
 std::size_t count_characters(std::string_view text);
 /// The characters, each as its bytes.
 std::vector<std::string_view> characters_of(std::string_view text);
