@@ -1,5 +1,5 @@
-// Parses a chat template and renders it over a short conversation. The bytes behind the first NUL byte, if there
-// is one, are the user's message.
+// Parses a chat template and renders it over a short conversation. The bytes behind the first NUL byte, if
+// there is one, are the user's message.
 #include <sinkscope/error.h>
 
 #include <string>
@@ -13,7 +13,8 @@ using namespace sinkscope;
 namespace {
 
 jinja::Value message(jinja::Work& work, const char* role, const std::string& content) {
-  return jinja::make_dict(work, {{"role", jinja::make_text(work, role)}, {"content", jinja::make_text(work, content)}});
+  return jinja::make_dict(
+      work, {{"role", jinja::make_text(work, role)}, {"content", jinja::make_text(work, content)}});
 }
 
 }  // namespace
@@ -21,14 +22,16 @@ jinja::Value message(jinja::Work& work, const char* role, const std::string& con
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t end = input.find('\0');
-  const std::string user =
-      replace_invalid_utf8(end == std::string_view::npos ? " Hello w\xC3\xB6rld </think>\n" : input.substr(end + 1));
+  const std::string user = replace_invalid_utf8(
+      end == std::string_view::npos ? " Hello w\xC3\xB6rld </think>\n" : input.substr(end + 1));
   try {
     const jinja::Template program(input.substr(0, end), "fuzz", "advice");
     jinja::Work work(user.size());
     const jinja::Value messages = jinja::make_list(
-        work, {message(work, "system", "Be brief."), message(work, "user", user), message(work, "assistant", "a")});
-    const std::chrono::year_month_day day{std::chrono::year(2024), std::chrono::month(7), std::chrono::day(6)};
+        work,
+        {message(work, "system", "Be brief."), message(work, "user", user), message(work, "assistant", "a")});
+    const std::chrono::year_month_day day{std::chrono::year(2024), std::chrono::month(7),
+                                          std::chrono::day(6)};
     const std::string text = program.render(jinja::Context{{{"messages", messages},
                                                             {"tools", jinja::None{}},
                                                             {"add_generation_prompt", true},

@@ -32,15 +32,16 @@ struct ChatTemplate {
 /// The names that chat_template_named knows.
 std::vector<std::string> chat_template_names();
 
-/// The built-in template of this name, with the special tokens of the checkpoint's tokenizer_config.json where
-/// it states them, else those the format was made with. An empty model_dir states none. Throws UsageError
-/// naming the templates there are.
+/// The built-in template of this name, with the special tokens of the checkpoint's tokenizer_config.json
+/// where it states them, else those the format was made with. An empty model_dir states none. Throws
+/// UsageError naming the templates there are.
 ChatTemplate chat_template_named(std::string_view name, const std::filesystem::path& model_dir = {});
 
-/// The template of a checkpoint. The family "mmada" always has its own (its scripts replace the checkpoint's);
-/// else the folder's chat_template.jinja, or chat_template in tokenizer_config.json; else, where there is none,
-/// the built-in one of the families llada, llada-moe, dream, qwen2 and qwen3. Throws Error, with the advice to
-/// use --raw or --template, for a family without one and for a program that cannot be parsed.
+/// The template of a checkpoint. The family "mmada" always has its own (its scripts replace the
+/// checkpoint's); else the folder's chat_template.jinja, or chat_template in tokenizer_config.json; else,
+/// where there is none, the built-in one of the families llada, llada-moe, dream, qwen2 and qwen3. Throws
+/// Error, with the advice to use --raw or --template, for a family without one and for a program that cannot
+/// be parsed.
 ChatTemplate choose_chat_template(const std::filesystem::path& model_dir, std::string_view family);
 
 /// The templated text. It holds special tokens as text and ends with the opened assistant turn, so encode it

@@ -149,7 +149,8 @@ void validate(const TemplateOptions& options) {
     throw UsageError("--template names the chat template that --raw leaves out; give one of them");
   if (!options.name.empty()) (void)chat_template_named(options.name);
   if (!parse_date(options.date))
-    throw UsageError("--template-date \"{}\" is no day; one of the form 2024-07-26 would be right", options.date);
+    throw UsageError("--template-date \"{}\" is no day; one of the form 2024-07-26 would be right",
+                     options.date);
 }
 
 std::string todays_date() {
@@ -173,7 +174,8 @@ std::string templated(const ChatTemplate& chat, const TemplateOptions& options, 
   messages.push_back({"user", prompt});
   const std::string text = apply_chat_template(chat, messages);
   // A template without a system role may raise an exception or just pass over the message.
-  if (!options.system.empty() && without_space(text).find(without_space(replace_invalid_utf8(options.system))) == std::string::npos)
+  if (!options.system.empty() &&
+      without_space(text).find(without_space(replace_invalid_utf8(options.system))) == std::string::npos)
     throw UsageError("--system: the chat template {} leaves the system message out", chat.name);
   return text;
 }

@@ -47,8 +47,8 @@ std::string todays_date();
 ChatTemplate choose_chat_template(const TemplateOptions& options, const std::filesystem::path& model_dir,
                                   std::string_view family);
 
-/// The prompt as the template has it. Throws UsageError when the template drops the system message, Error when
-/// it refuses the messages.
+/// The prompt as the template has it. Throws UsageError when the template drops the system message, Error
+/// when it refuses the messages.
 std::string templated(const ChatTemplate& chat, const TemplateOptions& options, const std::string& prompt);
 
 /// All of them in that order, cut to num_samples. Throws UsageError when there is none, Error naming file and

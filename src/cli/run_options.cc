@@ -18,8 +18,10 @@ void declare_prompts(OptionTable& table, RunOptions& options) {
   table.option("num-samples", options.prompts.num_samples, "only the first N prompts [all]")->type_name("N");
   table.flag("raw", options.chat.raw, "no chat template");
   table.option("system", options.chat.system, "system message of the chat template");
-  table.option("template", options.chat.name,
-               "a built-in chat template instead of the model's own: " + fmt::format("{}", fmt::join(chat_template_names(), ", ")))
+  table
+      .option("template", options.chat.name,
+              "a built-in chat template instead of the model's own: " +
+                  fmt::format("{}", fmt::join(chat_template_names(), ", ")))
       ->type_name("NAME");
   table.option("template-date", options.chat.date, "the day that chat templates are told which ask it")
       ->type_name("YYYY-MM-DD");

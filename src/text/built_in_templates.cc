@@ -3,8 +3,8 @@
 namespace sinkscope {
 namespace {
 
-// LLaDA, MMaDA and Llama 3 differ in the newlines behind a header alone. MMaDA's and LLaDA's own programs open
-// the assistant's turn always, Llama 3's when asked to; we always ask.
+// LLaDA, MMaDA and Llama 3 differ in the newlines behind a header alone. MMaDA's and LLaDA's own programs
+// open the assistant's turn always, Llama 3's when asked to; we always ask.
 std::string headers(const std::string& newlines) {
   return R"({%- for message in messages %}
 {{- bos_token if loop.first }}
@@ -17,7 +17,8 @@ std::string headers(const std::string& newlines) {
 
 // ChatML. Qwen2 and Dream put a system message of their own where none is given.
 std::string chatml(const std::string& default_system) {
-  const std::string opening = default_system.empty() ? "" : R"({%- if messages and messages[0].role != 'system' %}
+  const std::string opening = default_system.empty() ? ""
+                                                     : R"({%- if messages and messages[0].role != 'system' %}
 {{- '<|im_start|>system\n)" + default_system + R"(<|im_end|>\n' }}
 {%- endif %}
 )";
@@ -43,8 +44,8 @@ const char* const llama_2 = R"({%- set system = namespace(text='') %}
 {%- endif %}
 {%- endfor %})";
 
-// v0.3, where [INST] and [/INST] are tokens: no space before the latter. The system message stands in the last
-// user's turn.
+// v0.3, where [INST] and [/INST] are tokens: no space before the latter. The system message stands in the
+// last user's turn.
 const char* const mistral = R"({%- set system = namespace(text='') %}
 {{- bos_token }}
 {%- for message in messages %}

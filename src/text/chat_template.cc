@@ -96,7 +96,8 @@ std::optional<FoundProgram> program_of(const std::filesystem::path& model_dir) {
 
 const BuiltInTemplate* find_built_in(std::string_view name) {
   const auto& all = built_in_templates();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.name == name; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.name == name; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -104,8 +105,8 @@ ChatTemplate build(std::string name, std::string_view program, const std::string
   if (program.size() > longest_program)
     throw Error("{} is {} bytes long; a chat template of at most {} would be right", where, program.size(),
                 longest_program);
-  return {std::move(name), std::make_shared<const jinja::Template>(program, where, advice()), std::move(tokens),
-          local_today()};
+  return {std::move(name), std::make_shared<const jinja::Template>(program, where, advice()),
+          std::move(tokens), local_today()};
 }
 
 // The checkpoint's tokens win over those of the format.
@@ -143,8 +144,9 @@ ChatTemplate choose_chat_template(const std::filesystem::path& model_dir, std::s
   if (std::find(families_with_one_format.begin(), families_with_one_format.end(), family) !=
       families_with_one_format.end())
     return chat_template_named(family, model_dir);
-  throw Error("{} has no chat template, as base models have none, and the family {} has no format of its own; {}",
-              model_dir.string(), replace_invalid_utf8(family), advice());
+  throw Error(
+      "{} has no chat template, as base models have none, and the family {} has no format of its own; {}",
+      model_dir.string(), replace_invalid_utf8(family), advice());
 }
 
 std::string apply_chat_template(const ChatTemplate& chat_template, std::span<const Message> messages) {

@@ -29,8 +29,9 @@ void make_model(const std::filesystem::path& folder, const std::string& chat_tem
 
 ProgramResult run_with(const std::filesystem::path& model, const std::filesystem::path& run,
                        const std::vector<std::string>& more) {
-  std::vector<std::string> arguments{"run",         model,  "--prompt", "Hi",        "--steps", "1", "--gen-len", "8",
-                                     "--block-len", "8",    "--quiet",  "--run-dir", run};
+  std::vector<std::string> arguments{"run",     model,       "--prompt", "Hi",          "--steps",
+                                     "1",       "--gen-len", "8",        "--block-len", "8",
+                                     "--quiet", "--run-dir", run};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program(arguments);
 }
@@ -50,11 +51,13 @@ TEST(RunChatTemplate, TheOptionTakesThePlaceOfTheModelsOwn) {
     EXPECT_EQ(result.status, 0) << result.error;
     return prompt_ids(folder / name);
   };
-  EXPECT_EQ(ids_with("own", {}), tokenized("<|startoftext|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
-                                           "<|start_header_id|>assistant<|end_header_id|>\n\n"));
-  EXPECT_EQ(ids_with("dream", {"--template", "dream"}),
-            tokenized("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
-                      "<|im_start|>assistant\n"));
+  EXPECT_EQ(ids_with("own", {}),
+            tokenized("<|startoftext|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+                      "<|start_header_id|>assistant<|end_header_id|>\n\n"));
+  EXPECT_EQ(
+      ids_with("dream", {"--template", "dream"}),
+      tokenized("<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+                "<|im_start|>assistant\n"));
   EXPECT_EQ(ids_with("system", {"--template", "qwen2", "--system", "Be brief."}),
             tokenized("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
                       "<|im_start|>assistant\n"));
@@ -63,7 +66,9 @@ TEST(RunChatTemplate, TheOptionTakesThePlaceOfTheModelsOwn) {
 
 TEST(RunChatTemplate, TheModelsOwnProgramRuns) {
   const TemporaryFolder folder;
-  make_model(folder / "m", "{%- for m in messages[::-1] %}\n{{- m.role | upper ~ ': ' ~ m.content ~ '\\n' }}\n{%- endfor %}");
+  make_model(
+      folder / "m",
+      "{%- for m in messages[::-1] %}\n{{- m.role | upper ~ ': ' ~ m.content ~ '\\n' }}\n{%- endfor %}");
   const auto result = run_with(folder / "m", folder / "r", {"--system", "Be brief."});
   ASSERT_EQ(result.status, 0) << result.error;
   EXPECT_EQ(prompt_ids(folder / "r"), tokenized("USER: Hi\nSYSTEM: Be brief.\n"));
@@ -87,7 +92,8 @@ TEST(RunChatTemplate, WhatIsNotSupportedIsNamedWithItsLine) {
   make_model(folder / "m", "{{ bos_token }}\n{{ messages | groupby('role') }}");
   const auto result = run_with(folder / "m", folder / "r", {});
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.error, HasSubstr("chat_template.jinja line 2: the filter groupby is not supported; use --raw"));
+  EXPECT_THAT(result.error,
+              HasSubstr("chat_template.jinja line 2: the filter groupby is not supported; use --raw"));
   EXPECT_THAT(result.error, HasSubstr("--template NAME for one of llada, "));
   EXPECT_EQ(run_with(folder / "m", folder / "r", {"--raw"}).status, 0);
 }

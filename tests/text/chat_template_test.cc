@@ -46,10 +46,12 @@ struct NamedCase {
 void PrintTo(const NamedCase& c, std::ostream* out) { *out << c.name; }
 
 const std::string llama_user =
-    "<|start_header_id|>user<|end_header_id|>\n\nHi there<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n";
+    "<|start_header_id|>user<|end_header_id|>\n\nHi "
+    "there<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n";
 const std::string llama_system = "<|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>";
 const std::string mmada_user =
-    "<|start_header_id|>user<|end_header_id|>\nHi there<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n";
+    "<|start_header_id|>user<|end_header_id|>\nHi "
+    "there<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n";
 const std::string mmada_system = "<|start_header_id|>system<|end_header_id|>\nBe brief.<|eot_id|>";
 const std::string im_user = "<|im_start|>user\nHi there<|im_end|>\n<|im_start|>assistant\n";
 const std::string im_system = "<|im_start|>system\nBe brief.<|im_end|>\n";
@@ -66,7 +68,8 @@ const NamedCase named_cases[] = {
     {"qwen2", im_default + im_user, im_system + im_user},
     {"dream", im_default + im_user, im_system + im_user},
     {"llada-moe",
-     "<role>SYSTEM</role>detailed thinking off<|role_end|><role>HUMAN</role>Hi there<|role_end|><role>ASSISTANT</role>",
+     "<role>SYSTEM</role>detailed thinking off<|role_end|><role>HUMAN</role>Hi "
+     "there<|role_end|><role>ASSISTANT</role>",
      "<role>SYSTEM</role>Be brief.\ndetailed thinking off<|role_end|><role>HUMAN</role>Hi there<|role_end|>"
      "<role>ASSISTANT</role>"},
 };
@@ -85,7 +88,8 @@ TEST(ChatTemplateNamed, AnswersTakeTheirPlaceBetweenTheQuestions) {
   const std::vector<Message> talk{hi, {"assistant", " Yes? "}, {"user", "Why?"}};
   EXPECT_EQ(templated(chat_template_named("llama-2"), talk),
             "<s>[INST] Hi there [/INST] Yes? </s><s>[INST] Why? [/INST]");
-  EXPECT_EQ(templated(chat_template_named("mistral"), talk), "<s>[INST] Hi there[/INST] Yes?</s>[INST] Why?[/INST]");
+  EXPECT_EQ(templated(chat_template_named("mistral"), talk),
+            "<s>[INST] Hi there[/INST] Yes?</s>[INST] Why?[/INST]");
   EXPECT_EQ(templated(chat_template_named("mistral-v0.1"), {hi, {"assistant", "Yes?"}, {"user", "Why?"}}),
             "<s>[INST] Hi there [/INST]Yes?</s> [INST] Why? [/INST]");
   EXPECT_EQ(templated(chat_template_named("chatml"), talk),
@@ -100,7 +104,7 @@ TEST(ChatTemplateNamed, MistralsFirstHasNoSystemRole) {
 
 TEST(ChatTemplateNamed, LladaTrimsContentAndPutsBosOnce) {
   EXPECT_EQ(templated(chat_template_named("llada"),
-                  {{"system", " \nBe brief.\x1C\u3000"}, {"user", "a b"}, {"assistant", ""}}),
+                      {{"system", " \nBe brief.\x1C\u3000"}, {"user", "a b"}, {"assistant", ""}}),
             "<|startoftext|>" + llama_system +
                 "<|start_header_id|>user<|end_header_id|>\n\na b<|eot_id|>"
                 "<|start_header_id|>assistant<|end_header_id|>\n\n<|eot_id|>"
@@ -121,7 +125,8 @@ TEST(ChatTemplateNamed, TakesTheTokensOfTheCheckpoint) {
   folder.write("tokenizer_config.json", R"({"bos_token": {"content": "<B>", "special": true}})");
   EXPECT_EQ(bos(), "<B>");
   folder.write("tokenizer_config.json", R"({"bos_token": 7})");
-  EXPECT_THAT(choose_error(folder.path(), "llada"), HasSubstr("bos_token is an integer; a string would be right"));
+  EXPECT_THAT(choose_error(folder.path(), "llada"),
+              HasSubstr("bos_token is an integer; a string would be right"));
 }
 
 TEST(ChatTemplateNamed, ListsTheNamesThereAre) {
@@ -129,9 +134,10 @@ TEST(ChatTemplateNamed, ListsTheNamesThereAre) {
     chat_template_named("llama-4");
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "there is no chat template \"llama-4\"; llada, mmada, llada-moe, dream, llama-3, llama-2, mistral, "
-                 "mistral-v0.1, chatml, qwen2, qwen3 would be right");
+    EXPECT_STREQ(
+        error.what(),
+        "there is no chat template \"llama-4\"; llada, mmada, llada-moe, dream, llama-3, llama-2, mistral, "
+        "mistral-v0.1, chatml, qwen2, qwen3 would be right");
   }
 }
 
@@ -141,16 +147,19 @@ TEST(ChooseChatTemplate, TheFamilyDecidesWhereTheFolderIsSilent) {
     EXPECT_EQ(choose_chat_template(folder.path(), family).name, family);
   for (const char* family : {"llama", "mistral"})
     EXPECT_THAT(choose_error(folder.path(), family),
-                StartsWith(folder.path().string() + " has no chat template, as base models have none, and the family " +
-                           family + " has no format of its own; use --raw to send prompts without a template, or "
+                StartsWith(folder.path().string() +
+                           " has no chat template, as base models have none, and the family " + family +
+                           " has no format of its own; use --raw to send prompts without a template, or "
                            "--template NAME for one of llada, mmada, "));
 }
 
 TEST(ChooseChatTemplate, TheFoldersProgramRuns) {
   const TemporaryFolder folder;
-  const std::string program = "{{ bos_token }}{% for m in messages %}({{ m.role }}){{ m.content }}{% endfor %}";
+  const std::string program =
+      "{{ bos_token }}{% for m in messages %}({{ m.role }}){{ m.content }}{% endfor %}";
   folder.write("tokenizer_config.json", Json{{"chat_template", program}, {"bos_token", "<B>"}}.dump());
-  EXPECT_EQ(templated(choose_chat_template(folder.path(), "other"), {brief, hi}), "<B>(system)Be brief.(user)Hi there");
+  EXPECT_EQ(templated(choose_chat_template(folder.path(), "other"), {brief, hi}),
+            "<B>(system)Be brief.(user)Hi there");
   // MMaDA's scripts put their own in its place.
   EXPECT_EQ(choose_chat_template(folder.path(), "mmada").name, "mmada");
 }
@@ -164,21 +173,24 @@ TEST(ChooseChatTemplate, TheJinjaFileComesFirst) {
 
 TEST(ChooseChatTemplate, OfSeveralTemplatesTheDefaultCounts) {
   const TemporaryFolder folder;
-  Json list = {{{"name", "tool_use"}, {"template", "{{ tools }}"}}, {{"name", "default"}, {"template", "right"}}};
+  Json list = {{{"name", "tool_use"}, {"template", "{{ tools }}"}},
+               {{"name", "default"}, {"template", "right"}}};
   folder.write("tokenizer_config.json", Json{{"chat_template", list}}.dump());
   EXPECT_EQ(templated(choose_chat_template(folder.path(), "llada"), {}), "right");
   list.erase(1);
   folder.write("tokenizer_config.json", Json{{"chat_template", list}}.dump());
-  EXPECT_THAT(choose_error(folder.path(), "llada"), HasSubstr("has no template named \"default\"; use --raw"));
+  EXPECT_THAT(choose_error(folder.path(), "llada"),
+              HasSubstr("has no template named \"default\"; use --raw"));
 }
 
 TEST(ChooseChatTemplate, NamesTheLineOfAProgramThatIsNone) {
   const TemporaryFolder folder;
   folder.write("chat_template.jinja", "{{ bos_token }}\n{% import 'x' as y %}");
-  EXPECT_THAT(choose_error(folder.path(), "llada"),
-              StartsWith((folder.path() / "chat_template.jinja").string() +
-                         " line 2: the statement {% import %} is not supported; use --raw to send prompts without a "
-                         "template, or --template NAME for one of llada, "));
+  EXPECT_THAT(
+      choose_error(folder.path(), "llada"),
+      StartsWith((folder.path() / "chat_template.jinja").string() +
+                 " line 2: the statement {% import %} is not supported; use --raw to send prompts without a "
+                 "template, or --template NAME for one of llada, "));
   folder.write("chat_template.jinja", "\xFF");
   EXPECT_THAT(choose_error(folder.path(), "llada"), HasSubstr("is not valid UTF-8"));
   folder.write("chat_template.jinja", std::string((1 << 20) + 1, ' '));
@@ -191,8 +203,10 @@ TEST(ApplyChatTemplate, TemplatesSeeWhatTransformersShowsThem) {
   folder.write("tokenizer_config.json", R"({"bos_token": null, "eos_token": "<E>"})");
   folder.write("chat_template.jinja",
                "{{ tools is none }}{{ tools is defined }}{{ documents is none }}{{ add_generation_prompt }}"
-               "{{ bos_token is defined }}{{ eos_token }}{{ enable_thinking is defined }}{{ date_string is defined }}");
-  EXPECT_EQ(templated(choose_chat_template(folder.path(), "llada"), {}), "TrueTrueTrueTrueFalse<E>FalseFalse");
+               "{{ bos_token is defined }}{{ eos_token }}{{ enable_thinking is defined }}{{ date_string is "
+               "defined }}");
+  EXPECT_EQ(templated(choose_chat_template(folder.path(), "llada"), {}),
+            "TrueTrueTrueTrueFalse<E>FalseFalse");
 }
 
 TEST(ApplyChatTemplate, TheDayIsTheOneSet) {
@@ -214,7 +228,8 @@ TEST(ApplyChatTemplate, CheckpointsAtHand) {
   if (!std::filesystem::exists(tokenizers)) GTEST_SKIP() << "needs " << tokenizers;
   EXPECT_EQ(templated(choose_chat_template(tokenizers / "llama3_1", "llama"), {brief, hi}),
             "<|begin_of_text|>" + llama_system + llama_user);
-  const std::vector<Message> talk{brief, hi, {"assistant", "<think>\nhm\n</think>\n\nYes?"}, {"user", "Why?"}};
+  const std::vector<Message> talk{
+      brief, hi, {"assistant", "<think>\nhm\n</think>\n\nYes?"}, {"user", "Why?"}};
   EXPECT_EQ(templated(choose_chat_template(tokenizers / "qwen3", "qwen3"), talk),
             im_system + "<|im_start|>user\nHi there<|im_end|>\n<|im_start|>assistant\nYes?<|im_end|>\n" +
                 "<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n");

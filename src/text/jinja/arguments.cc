@@ -30,7 +30,8 @@ std::string text_or(const std::optional<Value>& argument, std::string_view calle
   throw TemplateError(fmt::format("{} takes a string, not {}", callee, type_name(*argument)));
 }
 
-std::int64_t integer_or(const std::optional<Value>& argument, std::string_view callee, std::int64_t fallback) {
+std::int64_t integer_or(const std::optional<Value>& argument, std::string_view callee,
+                        std::int64_t fallback) {
   if (!argument) return fallback;
   if (const auto integer = integer_of(*argument)) return *integer;
   throw TemplateError(fmt::format("{} takes an integer, not {}", callee, type_name(*argument)));

@@ -16,8 +16,8 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 
-/// One entry a parameter, empty where it was not given. Throws TemplateError, naming `callee`, for an argument
-/// too many, a name that no parameter has and one given twice.
+/// One entry a parameter, empty where it was not given. Throws TemplateError, naming `callee`, for an
+/// argument too many, a name that no parameter has and one given twice.
 std::vector<std::optional<Value>> bind(const Arguments& arguments, std::string_view callee,
                                        const std::vector<std::string_view>& parameters);
 

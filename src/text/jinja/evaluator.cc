@@ -174,8 +174,8 @@ void Evaluator::assign(const Target& target, const Value& value, Scope& scope) {
   }
   const auto elements = elements_of(work_, value);
   if (elements->items.size() != target.names.size())
-    throw TemplateError(fmt::format("{} values are unpacked into {} names", elements->items.size(),
-                                    target.names.size()));
+    throw TemplateError(
+        fmt::format("{} values are unpacked into {} names", elements->items.size(), target.names.size()));
   for (std::size_t i = 0; i < target.names.size(); ++i) scope.names[target.names[i]] = elements->items[i];
 }
 
@@ -261,7 +261,8 @@ Value Evaluator::evaluate_dict(const DictLiteral& node, const Scope& scope) {
       throw TemplateError(fmt::format("a dict with {} for a key is not supported", type_name(key)));
     work_.charge(text->size() + entries.size() * step_cost);
     Value value = evaluate(*value_node, scope);
-    const auto same = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == *text; });
+    const auto same =
+        std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == *text; });
     if (same == entries.end())
       entries.emplace_back(*text, std::move(value));
     else
@@ -312,7 +313,8 @@ Arguments Evaluator::evaluate_arguments(const CallArguments& arguments, const Sc
   Arguments result;
   for (const ExpressionPointer& argument : arguments.positional)
     result.positional.push_back(evaluate(*argument, scope));
-  for (const auto& [name, argument] : arguments.named) result.named.emplace_back(name, evaluate(*argument, scope));
+  for (const auto& [name, argument] : arguments.named)
+    result.named.emplace_back(name, evaluate(*argument, scope));
   work_.charge((result.positional.size() + result.named.size()) * element_cost);
   return result;
 }
@@ -361,7 +363,8 @@ Value Evaluator::call_macro(const Macro& macro, const Arguments& arguments) {
     else if (fallback)
       inner.names[name] = evaluate(*fallback, inner);
     else
-      inner.names[name] = make_undefined(fmt::format("the argument {} of the macro {} was not given", name, macro.name));
+      inner.names[name] =
+          make_undefined(fmt::format("the argument {} of the macro {} was not given", name, macro.name));
   }
   std::string text;
   const Replaced redirected(out_, &text);

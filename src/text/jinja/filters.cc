@@ -38,7 +38,8 @@ struct FilterEntry {
 
 Value trim(const FilterCall& call) {
   const std::string text = call.text();
-  if (!call.arguments[0] || is_none(*call.arguments[0])) return call.make(std::string(strip_space(text, Ends::both)));
+  if (!call.arguments[0] || is_none(*call.arguments[0]))
+    return call.make(std::string(strip_space(text, Ends::both)));
   const std::string characters = text_or(call.arguments[0], call.name, "");
   call.work.charge(std::uint64_t{text.size()} * characters.size() / 16);
   return call.make(std::string(strip_characters(text, characters, Ends::both)));
@@ -82,11 +83,13 @@ Value last(const FilterCall& call) { return element_at(call, true); }
 Value attribute_of(Work& work, Value value, const Value& path) {
   if (const auto index = integer_of(path)) return get_element(work, value, *index);
   const std::string* text = text_of(path);
-  if (text == nullptr) throw TemplateError(fmt::format("an attribute's name is a string, not {}", type_name(path)));
+  if (text == nullptr)
+    throw TemplateError(fmt::format("an attribute's name is a string, not {}", type_name(path)));
   for (const std::string_view part : split_at(*text, ".", -1)) {
     std::int64_t index = 0;
     const auto number = std::from_chars(part.data(), part.data() + part.size(), index);
-    const bool is_index = !part.empty() && part[0] != '-' && number.ec == std::errc() && number.ptr == part.data() + part.size();
+    const bool is_index = !part.empty() && part[0] != '-' && number.ec == std::errc() &&
+                          number.ptr == part.data() + part.size();
     value = get_element(work, value, is_index ? Value(index) : make_text(work, std::string(part)));
   }
   return value;
@@ -99,7 +102,8 @@ Value join(const FilterCall& call) {
   for (const Value& element : elements->items) {
     call.work.charge(between.size());
     if (&element != elements->items.data()) out.append(between);
-    out.append(to_text(call.work, call.arguments[1] ? attribute_of(call.work, element, *call.arguments[1]) : element));
+    out.append(to_text(call.work,
+                       call.arguments[1] ? attribute_of(call.work, element, *call.arguments[1]) : element));
   }
   return call.make(std::move(out));
 }
@@ -146,7 +150,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text, int base) {
   std::int64_t value = 0;
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   const bool is_whole = !digits.empty() && text.size() <= 400 && result.ptr == digits.data() + digits.size();
-  if (is_whole && result.ec == std::errc::result_out_of_range) throw TemplateError("an integer grows beyond 64 bits");
+  if (is_whole && result.ec == std::errc::result_out_of_range)
+    throw TemplateError("an integer grows beyond 64 bits");
   if (is_whole && result.ec == std::errc()) return value;
   const auto real = parse_real(text);
   return real ? truncate(*real) : std::nullopt;
@@ -190,7 +195,9 @@ Value to_json_filter(const FilterCall& call) {
     const std::string* text = text_of(*call.arguments[1]);
     const std::int64_t width = text == nullptr ? integer_or(call.arguments[1], call.name, 0) : 0;
     if (width > 100) throw TemplateError("tojson indents by at most 100");
-    style.indent = text == nullptr ? std::string(static_cast<std::size_t>(std::max<std::int64_t>(0, width)), ' ') : *text;
+    style.indent = text == nullptr
+                       ? std::string(static_cast<std::size_t>(std::max<std::int64_t>(0, width)), ' ')
+                       : *text;
     style.item_separator = std::string(",");
   }
   if (call.arguments[2] && !is_none(*call.arguments[2])) {
@@ -219,8 +226,11 @@ Value indent(const FilterCall& call) {
   if (call.arguments[0] && text_of(*call.arguments[0]) != nullptr)
     by = *text_of(*call.arguments[0]);
   else
-    by.assign(static_cast<std::size_t>(std::clamp<std::int64_t>(integer_or(call.arguments[0], call.name, 4), 0, 1000)), ' ');
-  const bool indent_first = truth_or(call.arguments[1], false), indent_blank = truth_or(call.arguments[2], false);
+    by.assign(static_cast<std::size_t>(
+                  std::clamp<std::int64_t>(integer_or(call.arguments[0], call.name, 4), 0, 1000)),
+              ' ');
+  const bool indent_first = truth_or(call.arguments[1], false),
+             indent_blank = truth_or(call.arguments[2], false);
   refuse_undefined(call.input);
   if (text_of(call.input) == nullptr)
     throw TemplateError(fmt::format("the filter indent takes a string, not {}", type_name(call.input)));
@@ -252,7 +262,8 @@ Value reverse(const FilterCall& call) {
 
 Value absolute(const FilterCall& call) {
   const auto number = number_of(call.input);
-  if (!number) throw TemplateError(fmt::format("the filter abs takes a number, not {}", type_name(call.input)));
+  if (!number)
+    throw TemplateError(fmt::format("the filter abs takes a number, not {}", type_name(call.input)));
   if (*number < 0) return negate(call.input);
   return compute(call.work, Arithmetic::add, std::int64_t{0}, call.input);
 }
@@ -290,13 +301,16 @@ const std::map<std::string, FilterEntry, std::less<>>& filters() {
 Arguments rest_of(const Arguments& arguments, std::size_t count) {
   Arguments rest = arguments;
   const std::size_t taken = std::min(count, rest.positional.size());
-  rest.positional.erase(rest.positional.begin(), rest.positional.begin() + static_cast<std::ptrdiff_t>(taken));
+  rest.positional.erase(rest.positional.begin(),
+                        rest.positional.begin() + static_cast<std::ptrdiff_t>(taken));
   return rest;
 }
 
 const std::string& name_argument(const Arguments& arguments, std::size_t index, const std::string& callee) {
-  const std::string* name = index < arguments.positional.size() ? text_of(arguments.positional[index]) : nullptr;
-  if (name == nullptr) throw TemplateError(fmt::format("the filter {} lacks a name, or it is no string", callee));
+  const std::string* name =
+      index < arguments.positional.size() ? text_of(arguments.positional[index]) : nullptr;
+  if (name == nullptr)
+    throw TemplateError(fmt::format("the filter {} lacks a name, or it is no string", callee));
   return *name;
 }
 
@@ -315,8 +329,9 @@ Value select(Work& work, const std::string& name, const Value& input, const Argu
   for (const Value& element : elements->items) {
     work.charge(element_cost);
     const Value subject = by_attribute ? attribute_of(work, element, arguments.positional[0]) : element;
-    const bool passes = has_test ? passes_test(work, name_argument(arguments, test_at, name), subject, test_arguments)
-                                 : is_true(subject);
+    const bool passes =
+        has_test ? passes_test(work, name_argument(arguments, test_at, name), subject, test_arguments)
+                 : is_true(subject);
     if (passes == keeps_passing) kept.push_back(element);
   }
   return make_list(work, std::move(kept), ListKind::generator);
@@ -336,8 +351,9 @@ Value map_elements(Work& work, const Value& input, const Arguments& arguments) {
   const Arguments filter_arguments = rest_of(arguments, 1);
   for (const Value& element : elements->items) {
     work.charge(element_cost);
-    Value result = by_attribute ? attribute_of(work, element, *named[0])
-                                : apply_filter(work, name_argument(arguments, 0, "map"), element, filter_arguments);
+    Value result = by_attribute
+                       ? attribute_of(work, element, *named[0])
+                       : apply_filter(work, name_argument(arguments, 0, "map"), element, filter_arguments);
     if (by_attribute && named[1] && is_undefined(result)) result = *named[1];
     mapped.push_back(std::move(result));
   }
@@ -371,8 +387,10 @@ bool has_sequence(const Value& v) {
 bool is_same(Work& work, const Value& a, const Value& b) {
   if (a.index() != b.index()) return false;
   if (const Text* text = get<Text>(a)) return *text == *get<Text>(b);
-  if (const auto* list = get<std::shared_ptr<const List>>(a)) return *list == *get<std::shared_ptr<const List>>(b);
-  if (const auto* dict = get<std::shared_ptr<const Dict>>(a)) return *dict == *get<std::shared_ptr<const Dict>>(b);
+  if (const auto* list = get<std::shared_ptr<const List>>(a))
+    return *list == *get<std::shared_ptr<const List>>(b);
+  if (const auto* dict = get<std::shared_ptr<const Dict>>(a))
+    return *dict == *get<std::shared_ptr<const Dict>>(b);
   return are_equal(work, a, b);
 }
 
@@ -438,10 +456,13 @@ Value apply_filter(Work& work, const std::string& name, const Value& input, cons
 bool passes_test(Work& work, const std::string& name, const Value& input, const Arguments& arguments) {
   work.charge(step_cost);
   const auto test = tests().find(name);
-  if (test == tests().end()) throw TemplateError(fmt::format("the test {} is not supported", name.substr(0, 60)));
+  if (test == tests().end())
+    throw TemplateError(fmt::format("the test {} is not supported", name.substr(0, 60)));
   const std::string callee = "the test " + name;
   const std::size_t count = test->second.arguments;
-  const auto bound = bind(arguments, callee, count == 0 ? std::vector<std::string_view>() : std::vector<std::string_view>{"other"});
+  const auto bound =
+      bind(arguments, callee,
+           count == 0 ? std::vector<std::string_view>() : std::vector<std::string_view>{"other"});
   if (count > 0) (void)required(bound[0], callee);
   return test->second.body(work, input, bound);
 }

@@ -25,7 +25,8 @@ Value make_range(Work& work, const Arguments& arguments) {
 }
 
 Value make_dict_of_names(Work& work, const Arguments& arguments) {
-  if (!arguments.positional.empty()) throw TemplateError("dict() with arguments that have no names is not supported");
+  if (!arguments.positional.empty())
+    throw TemplateError("dict() with arguments that have no names is not supported");
   return make_dict(work, arguments.named);
 }
 
@@ -66,8 +67,9 @@ std::string format_date(char conversion, std::chrono::year_month_day day) {
     case '%':
       return "%";
     default:
-      throw TemplateError(fmt::format("strftime_now knows %d %m %Y %y %B %b %A %a %F %H %M %S and %%, not %{}",
-                                      conversion >= ' ' && conversion <= '~' ? conversion : '?'));
+      throw TemplateError(
+          fmt::format("strftime_now knows %d %m %Y %y %B %b %A %a %F %H %M %S and %%, not %{}",
+                      conversion >= ' ' && conversion <= '~' ? conversion : '?'));
   }
 }
 
@@ -99,7 +101,8 @@ std::optional<Global> find_global(std::string_view name) {
   return std::nullopt;
 }
 
-Value call_global(Work& work, Global function, const Arguments& arguments, std::chrono::year_month_day today) {
+Value call_global(Work& work, Global function, const Arguments& arguments,
+                  std::chrono::year_month_day today) {
   switch (function) {
     case Global::range:
       return make_range(work, arguments);

@@ -19,7 +19,8 @@ void append_character(std::string& out, std::uint32_t c, bool ascii_only) {
       return;
     }
   if (c >= 0x10000 && ascii_only)
-    out.append(fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF)));
+    out.append(
+        fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF)));
   else if (c < 0x20 || (ascii_only && c > 0x7E))
     out.append(fmt::format("\\u{:04x}", c));
   else
@@ -56,7 +57,9 @@ class Writer {
     else if (const bool* boolean = get<bool>(value))
       out_.append(*boolean ? "true" : "false");
     else if (const double* real = get<double>(value))
-      out_.append(std::isnan(*real) ? "NaN" : std::isinf(*real) ? (*real > 0 ? "Infinity" : "-Infinity") : print_real(*real));
+      out_.append(std::isnan(*real)   ? "NaN"
+                  : std::isinf(*real) ? (*real > 0 ? "Infinity" : "-Infinity")
+                                      : print_real(*real));
     else if (const auto integer = integer_of(value))
       out_.append(std::to_string(*integer));
     else if (const List* list = list_of(value); list != nullptr && list->kind <= ListKind::tuple)
@@ -90,7 +93,8 @@ class Writer {
     std::vector<const std::pair<std::string, Value>*> entries;
     for (const auto& entry : dict.entries) entries.push_back(&entry);
     if (style_.sort_keys)
-      std::sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
+      std::sort(entries.begin(), entries.end(),
+                [](const auto* a, const auto* b) { return a->first < b->first; });
     out_.push_back('{');
     ++level_;
     for (const auto* entry : entries) {

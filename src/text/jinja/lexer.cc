@@ -67,7 +67,8 @@ class Lexer {
   }
 
   std::size_t next_tag(std::size_t from) const {
-    for (std::size_t at = program_.find('{', from); at != std::string_view::npos; at = program_.find('{', at + 1)) {
+    for (std::size_t at = program_.find('{', from); at != std::string_view::npos;
+         at = program_.find('{', at + 1)) {
       const char kind = at + 1 < program_.size() ? program_[at + 1] : '\0';
       if (kind == '{' || kind == '%' || kind == '#') return at;
     }
@@ -195,7 +196,8 @@ class Lexer {
 
   std::size_t digits_end(std::size_t at) const {
     while (at < program_.size() &&
-           (is_digit(program_[at]) || (program_[at] == '_' && at + 1 < program_.size() && is_digit(program_[at + 1]))))
+           (is_digit(program_[at]) ||
+            (program_[at] == '_' && at + 1 < program_.size() && is_digit(program_[at + 1]))))
       ++at;
     return at;
   }
@@ -209,14 +211,16 @@ class Lexer {
       is_real = true;
     }
     if (!behind_dot && end < program_.size() && (program_[end] == 'e' || program_[end] == 'E')) {
-      const std::size_t sign = end + 1 < program_.size() && (program_[end + 1] == '+' || program_[end + 1] == '-');
+      const std::size_t sign =
+          end + 1 < program_.size() && (program_[end + 1] == '+' || program_[end + 1] == '-');
       if (end + 1 + sign < program_.size() && is_digit(program_[end + 1 + sign])) {
         end = digits_end(end + 1 + sign);
         is_real = true;
       }
     }
     if (end < program_.size() && is_word(program_[end]))
-      fail(fmt::format("\"{}\" is no number that is supported", program_.substr(position_, end + 1 - position_)));
+      fail(fmt::format("\"{}\" is no number that is supported",
+                       program_.substr(position_, end + 1 - position_)));
     std::string text(program_.substr(position_, end - position_));
     std::erase(text, '_');
     if (!is_real && text.size() > 1 && text[0] == '0' && text.find_first_not_of('0') != std::string::npos)
@@ -229,10 +233,12 @@ class Lexer {
     constexpr std::array<std::string_view, 27> symbols{"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
                                                        "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
                                                        ">",  "<",  "=",  ".",  ":",  "|",  ",", ";", "!"};
-    const auto* symbol = std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return at(s); });
+    const auto* symbol =
+        std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return at(s); });
     if (symbol == symbols.end() || *symbol == "!") {
       const std::size_t length = std::max<std::size_t>(1, decode_utf8(program_.substr(position_)).length);
-      fail(fmt::format("the character \"{}\" has no meaning inside a tag", program_.substr(position_, length)));
+      fail(fmt::format("the character \"{}\" has no meaning inside a tag",
+                       program_.substr(position_, length)));
     }
     const char c = symbol->front();
     if (c == '{' || c == '(' || c == '[') open.push_back(c == '{' ? '}' : c == '(' ? ')' : ']');
@@ -274,7 +280,8 @@ class Lexer {
     if (c == 'U') return read_code_point(at + 1, 8, 16, text);
     if (c >= '0' && c <= '7') {
       std::size_t digits = 1;
-      while (digits < 3 && at + digits < program_.size() && program_[at + digits] >= '0' && program_[at + digits] <= '7')
+      while (digits < 3 && at + digits < program_.size() && program_[at + digits] >= '0' &&
+             program_[at + digits] <= '7')
         ++digits;
       return read_code_point(at, digits, 8, text);
     }
@@ -288,7 +295,8 @@ class Lexer {
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < digits; ++i) {
       const char c = at + i < program_.size() ? program_[at + i] : '\0';
-      const std::size_t digit = std::string_view("0123456789abcdef").find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
+      const std::size_t digit =
+          std::string_view("0123456789abcdef").find(c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c);
       if (digit >= base) fail(fmt::format("an escape in a string needs {} digits", digits));
       value = value * base + static_cast<std::uint32_t>(digit);
     }

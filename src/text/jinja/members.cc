@@ -10,16 +10,16 @@
 namespace sinkscope::jinja {
 namespace {
 
-// Python's own names, so that an unsupported method is refused instead of being taken for an attribute that is
-// not there.
+// Python's own names, so that an unsupported method is refused instead of being taken for an attribute that
+// is not there.
 constexpr std::string_view text_methods[] = {
-    "capitalize", "casefold",  "center",       "count",        "encode",       "endswith",   "expandtabs",
-    "find",       "format",    "format_map",   "index",        "isalnum",      "isalpha",    "isascii",
-    "isdecimal",  "isdigit",   "isidentifier", "islower",      "isnumeric",    "isprintable", "isspace",
-    "istitle",    "isupper",   "join",         "ljust",        "lower",        "lstrip",     "maketrans",
-    "partition",  "removeprefix", "removesuffix", "replace",   "rfind",        "rindex",     "rjust",
-    "rpartition", "rsplit",    "rstrip",       "split",        "splitlines",   "startswith", "strip",
-    "swapcase",   "title",     "translate",    "upper",        "zfill"};
+    "capitalize", "casefold",     "center",       "count",   "encode",     "endswith",    "expandtabs",
+    "find",       "format",       "format_map",   "index",   "isalnum",    "isalpha",     "isascii",
+    "isdecimal",  "isdigit",      "isidentifier", "islower", "isnumeric",  "isprintable", "isspace",
+    "istitle",    "isupper",      "join",         "ljust",   "lower",      "lstrip",      "maketrans",
+    "partition",  "removeprefix", "removesuffix", "replace", "rfind",      "rindex",      "rjust",
+    "rpartition", "rsplit",       "rstrip",       "split",   "splitlines", "startswith",  "strip",
+    "swapcase",   "title",        "translate",    "upper",   "zfill"};
 constexpr std::string_view dict_methods[] = {"clear", "copy",    "fromkeys",   "get",    "items", "keys",
                                              "pop",   "popitem", "setdefault", "update", "values"};
 constexpr std::string_view list_methods[] = {"append", "clear", "copy",   "count",   "extend", "index",
@@ -57,7 +57,8 @@ Value get_loop_member(const Loop& loop, const Value& object, std::string_view na
   if (name == "nextitem") return item(loop.index0 + 1);
   if (name == "depth") return std::int64_t{1};  // more only in recursive loops
   if (name == "depth0") return std::int64_t{0};
-  if (name == "cycle" || name == "changed") throw TemplateError(fmt::format("loop.{} is not supported", name));
+  if (name == "cycle" || name == "changed")
+    throw TemplateError(fmt::format("loop.{} is not supported", name));
   return missing(object, name);
 }
 
@@ -171,13 +172,14 @@ class TextMethod {
     const std::int64_t most = integer_or(given[1], name_, -1);
     work_.charge(text_.size() * 16);  // the most that the places of the parts take
     if (!given[0] || is_none(*given[0])) {
-      if (from_right && most >= 0) throw TemplateError("str.rsplit with a limit and no separator is not supported");
+      if (from_right && most >= 0)
+        throw TemplateError("str.rsplit with a limit and no separator is not supported");
       return list_of_texts(work_, split_at_space(text_, most));
     }
     const std::string separator = text_argument(given[0]);
     if (separator.empty()) throw TemplateError(name_ + " has an empty separator");
-    return list_of_texts(work_, from_right ? split_at_from_right(text_, separator, most)
-                                           : split_at(text_, separator, most));
+    return list_of_texts(
+        work_, from_right ? split_at_from_right(text_, separator, most) : split_at(text_, separator, most));
   }
 
   Value split_into_lines() const {
@@ -196,7 +198,8 @@ class TextMethod {
     const auto given = bound({"prefix"});
     const Value& affix = required(given[0], name_);
     const List* several = list_of(affix);
-    if (several == nullptr || several->kind != ListKind::tuple) return has_affix(text_or(affix, name_, ""), at_start);
+    if (several == nullptr || several->kind != ListKind::tuple)
+      return has_affix(text_or(affix, name_, ""), at_start);
     return std::any_of(several->items.begin(), several->items.end(),
                        [&](const Value& one) { return has_affix(text_or(one, name_, ""), at_start); });
   }
@@ -204,7 +207,8 @@ class TextMethod {
   Value remove_affix(bool at_start) const {
     const std::string affix = text_argument(bound({"prefix"})[0]);
     if (!has_affix(affix, at_start)) return make_text(work_, text_);
-    return make_text(work_, at_start ? text_.substr(affix.size()) : text_.substr(0, text_.size() - affix.size()));
+    return make_text(work_,
+                     at_start ? text_.substr(affix.size()) : text_.substr(0, text_.size() - affix.size()));
   }
 
   Value replace() const {
@@ -216,8 +220,7 @@ class TextMethod {
     const std::uint64_t places = text_.size() / std::max<std::size_t>(1, from.size()) + 1;
     work_.charge(places * 16);
     if (to.size() > from.size()) {
-      const std::uint64_t found =
-          from.empty() ? places : split_at(text_, from, most).size() - 1;
+      const std::uint64_t found = from.empty() ? places : split_at(text_, from, most).size() - 1;
       work_.charge(found * to.size());
     }
     return make_text(work_, replace_text(text_, from, to, most));
@@ -229,7 +232,8 @@ class TextMethod {
     std::string out;
     for (const Value& element : elements->items) {
       const std::string* part = text_of(element);
-      if (part == nullptr) throw TemplateError(fmt::format("str.join takes strings, not {}", type_name(element)));
+      if (part == nullptr)
+        throw TemplateError(fmt::format("str.join takes strings, not {}", type_name(element)));
       work_.charge(part->size() + text_.size() + step_cost);
       if (&element != elements->items.data()) out.append(text_);
       out.append(*part);
@@ -353,7 +357,8 @@ std::optional<Value> call_method(Work& work, const Value& object, const std::str
     result = TextMethod(work, *text, name, arguments).call(name);
   else if (const Dict* dict = dict_of(object))
     result = call_dict_method(work, *dict, name, arguments);
-  if (!result) throw TemplateError(fmt::format("the method {} of {} is not supported", name, type_name(object)));
+  if (!result)
+    throw TemplateError(fmt::format("the method {} of {} is not supported", name, type_name(object)));
   return result;
 }
 

@@ -205,8 +205,7 @@ int order(Work& work, const Value& left, const Value& right) {
   }
   for (const Value* value : {&left, &right})
     if (const Undefined* undefined = get<Undefined>(*value)) throw_undefined(*undefined);
-  throw TemplateError(
-      fmt::format("{} and {} cannot be ordered", type_name(left), type_name(right)));
+  throw TemplateError(fmt::format("{} and {} cannot be ordered", type_name(left), type_name(right)));
 }
 
 bool compare_reals(Comparison comparison, double left, double right) {

@@ -46,7 +46,9 @@ class Parser {
   }
 
  private:
-  const Token& token(std::size_t ahead = 0) const { return tokens_[std::min(position_ + ahead, tokens_.size() - 1)]; }
+  const Token& token(std::size_t ahead = 0) const {
+    return tokens_[std::min(position_ + ahead, tokens_.size() - 1)];
+  }
   void advance() { position_ = std::min(position_ + 1, tokens_.size() - 1); }
 
   [[noreturn]] void fail(const std::string& what) const { throw SyntaxError(token().line, what); }
@@ -104,11 +106,12 @@ class Parser {
     Parser& parser_;
   };
 
-  // The finished node above operands of this depth. A long chain `a + b + c` nests to the left, so the depth of
-  // the tree is counted beside the parser's own.
+  // The finished node above operands of this depth. A long chain `a + b + c` nests to the left, so the depth
+  // of the tree is counted beside the parser's own.
   template <typename Node>
   ExpressionPointer make(int line, int deepest, Node node) const {
-    if (deepest >= max_syntax_depth) fail(fmt::format("an expression nests more than {} deep", max_syntax_depth));
+    if (deepest >= max_syntax_depth)
+      fail(fmt::format("an expression nests more than {} deep", max_syntax_depth));
     auto expression = std::make_unique<Expression>();
     expression->line = line;
     expression->depth = deepest + 1;
@@ -127,8 +130,8 @@ class Parser {
     return deepest;
   }
 
-  // Statements up to a tag that begins with one of `ends`, whose name is then at hand, or to the end. `line` is
-  // that of the tag that opened the block.
+  // Statements up to a tag that begins with one of `ends`, whose name is then at hand, or to the end. `line`
+  // is that of the tag that opened the block.
   Block parse_block(const Names& ends, int line) {
     const Nesting nesting(*this);
     Block body;
@@ -406,7 +409,8 @@ class Parser {
     return make(line, deepest, std::move(compare));
   }
 
-  ExpressionPointer make_binary(int line, Arithmetic operation, ExpressionPointer left, ExpressionPointer right) {
+  ExpressionPointer make_binary(int line, Arithmetic operation, ExpressionPointer left,
+                                ExpressionPointer right) {
     const int deepest = std::max(depth_of(left), depth_of(right));
     return make(line, deepest, Binary{operation, std::move(left), std::move(right)});
   }
@@ -546,7 +550,8 @@ class Parser {
       ExpressionPointer key = parse_expression();
       expect_symbol(":");
       dict.entries.emplace_back(std::move(key), parse_expression());
-      deepest = std::max({deepest, depth_of(dict.entries.back().first), depth_of(dict.entries.back().second)});
+      deepest =
+          std::max({deepest, depth_of(dict.entries.back().first), depth_of(dict.entries.back().second)});
     }
     expect_symbol("}");
     return make(line, deepest, std::move(dict));

@@ -51,7 +51,8 @@ bool has_long_upper_case(std::uint32_t c) {
 }
 
 void append_upper(std::string& out, std::uint32_t c) {
-  if (has_long_upper_case(c)) throw TemplateError(fmt::format("the upper case of U+{:04X} is not supported", c));
+  if (has_long_upper_case(c))
+    throw TemplateError(fmt::format("the upper case of U+{:04X} is not supported", c));
   if (c == sharp_s)
     out.append("SS");
   else
@@ -59,7 +60,8 @@ void append_upper(std::string& out, std::uint32_t c) {
 }
 
 void append_title(std::string& out, std::uint32_t c) {
-  if (has_long_upper_case(c)) throw TemplateError(fmt::format("the title case of U+{:04X} is not supported", c));
+  if (has_long_upper_case(c))
+    throw TemplateError(fmt::format("the title case of U+{:04X} is not supported", c));
   if (c == sharp_s)
     out.append("Ss");
   else
@@ -83,7 +85,8 @@ void append_lower(std::string& out, std::uint32_t c, bool before, std::string_vi
 
 enum class Case { lower, upper, title };
 
-// Rewrites text character by character, in the case that case_behind(the character before, none: the first) says.
+// Rewrites text character by character, in the case that case_behind(the character before, none: the first)
+// says.
 template <typename CaseBehind>
 std::string change_case(std::string_view text, const CaseBehind& case_behind) {
   std::string out;
@@ -138,7 +141,8 @@ std::string_view strip_space(std::string_view text, Ends ends) { return strip_wh
 
 std::string_view strip_characters(std::string_view text, std::string_view characters, Ends ends) {
   // Bounded by the caller's charge for both: a set of a few characters is searched as it is.
-  return strip_while(text, ends, [&](std::string_view c) { return characters.find(c) != std::string_view::npos; });
+  return strip_while(text, ends,
+                     [&](std::string_view c) { return characters.find(c) != std::string_view::npos; });
 }
 
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separator, std::int64_t most) {
@@ -202,7 +206,8 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-std::string replace_text(std::string_view text, std::string_view from, std::string_view to, std::int64_t most) {
+std::string replace_text(std::string_view text, std::string_view from, std::string_view to,
+                         std::int64_t most) {
   std::string out;
   if (!from.empty()) {
     bool first = true;
@@ -235,7 +240,8 @@ std::string capitalize(std::string_view text) {
 }
 
 std::string title_words(std::string_view text) {
-  return change_case(text, [](auto before) { return before && is_letter(*before) ? Case::lower : Case::title; });
+  return change_case(text,
+                     [](auto before) { return before && is_letter(*before) ? Case::lower : Case::title; });
 }
 
 std::string title_filter(std::string_view text) {

@@ -30,7 +30,8 @@ std::vector<std::string_view> split_at_space(std::string_view text, std::int64_t
 std::vector<std::string_view> split_lines(std::string_view text);
 
 /// str.replace(from, to, most); most < 0: all. An empty `from` stands between all characters.
-std::string replace_text(std::string_view text, std::string_view from, std::string_view to, std::int64_t most);
+std::string replace_text(std::string_view text, std::string_view from, std::string_view to,
+                         std::int64_t most);
 
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);

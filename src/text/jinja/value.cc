@@ -92,7 +92,10 @@ std::string represent_list(Work& work, const List& list) {
 std::string represent_dict(Work& work, const Dict& dict) {
   std::string out = "{";
   for (const auto& [key, value] : dict.entries)
-    out.append(out.size() > 1 ? ", " : "").append(quote_text(key)).append(": ").append(represent(work, value));
+    out.append(out.size() > 1 ? ", " : "")
+        .append(quote_text(key))
+        .append(": ")
+        .append(represent(work, value));
   return out + "}";
 }
 
@@ -154,7 +157,9 @@ Value make_dict(Work& work, std::vector<std::pair<std::string, Value>> entries) 
   return std::make_shared<const Dict>(Dict{std::move(entries), checked_depth(deepest)});
 }
 
-Value make_undefined(std::string why) { return Undefined{std::make_shared<const std::string>(std::move(why))}; }
+Value make_undefined(std::string why) {
+  return Undefined{std::make_shared<const std::string>(std::move(why))};
+}
 
 const Value* find(const Dict& dict, std::string_view key) {
   for (const auto& [name, value] : dict.entries)

@@ -36,9 +36,8 @@ using Function = std::variant<Global, const Macro*>;
 
 /// Namespaces are owned by the evaluator, all else is shared and never changes; so there are no cycles of
 /// ownership.
-using Value =
-    std::variant<Undefined, None, bool, std::int64_t, double, Text, std::shared_ptr<const List>,
-                 std::shared_ptr<const Dict>, Namespace*, std::shared_ptr<const Loop>, Function>;
+using Value = std::variant<Undefined, None, bool, std::int64_t, double, Text, std::shared_ptr<const List>,
+                           std::shared_ptr<const Dict>, Namespace*, std::shared_ptr<const Loop>, Function>;
 
 /// What Python would call a list of this sort. It decides how it prints and what may be asked of it.
 enum class ListKind { list, tuple, range, view, generator };
@@ -104,8 +103,8 @@ std::string type_name(const Value& value);
 bool are_equal(Work& work, const Value& left, const Value& right);
 /// What is printed for a value: Python's str.
 std::string to_text(Work& work, const Value& value);
-/// The elements that a for would meet: of a list, of a dict its keys, of a text its characters; of an undefined
-/// value none. Throws TemplateError for others.
+/// The elements that a for would meet: of a list, of a dict its keys, of a text its characters; of an
+/// undefined value none. Throws TemplateError for others.
 std::shared_ptr<const List> elements_of(Work& work, const Value& value);
 
 /// A real number as Python prints it: 1.0, 0.1, 1e+16, inf.

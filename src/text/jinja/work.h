@@ -37,11 +37,13 @@ constexpr std::size_t element_cost = 32;
 class Work {
  public:
   /// input_bytes: the size of what is rendered. A template may walk through it many times.
-  explicit Work(std::size_t input_bytes) : left_((std::uint64_t{64} << 20) + std::uint64_t{128} * input_bytes) {}
+  explicit Work(std::size_t input_bytes)
+      : left_((std::uint64_t{64} << 20) + std::uint64_t{128} * input_bytes) {}
 
   void charge(std::uint64_t bytes) {
     if (bytes > left_)
-      throw TemplateError("the template does more work than any chat template needs; it may loop without end");
+      throw TemplateError(
+          "the template does more work than any chat template needs; it may loop without end");
     left_ -= bytes;
   }
 

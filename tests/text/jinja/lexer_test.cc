@@ -48,13 +48,15 @@ TEST(Lexer, ErrorsNameTheLine) {
   EXPECT_EQ(render_error("a\n{# b"), "T line 2: a comment {# has no end #}; ADVICE");
   EXPECT_EQ(render_error("{{ a"), "T line 1: a tag has no end }}; ADVICE");
   EXPECT_EQ(render_error("{% raw %}\n{{"), "T line 1: {% raw %} has no {% endraw %}; ADVICE");
-  EXPECT_EQ(render_error("\n{{ 1 $ 2 }}"), "T line 2: the character \"$\" has no meaning inside a tag; ADVICE");
+  EXPECT_EQ(render_error("\n{{ 1 $ 2 }}"),
+            "T line 2: the character \"$\" has no meaning inside a tag; ADVICE");
   EXPECT_EQ(render_error("{{ (1] }}"), "T line 1: \"]\" closes nothing; ADVICE");
 }
 
 TEST(Lexer, TakesBrokenPrograms) {
-  for (const char* broken : {"", "{", "{{", "{{-", "{%", "{%-", "{#", "{#-", "{#}", "{{ 'a", "{{ \"\\", "{{ '\\x",
-                             "}} %} #}", "{{ a. }}", "{{ .b }}", "{{ 1.", "{{ 0x }}", "{% raw", "{% raw %}{%"}) {
+  for (const char* broken :
+       {"", "{", "{{", "{{-", "{%", "{%-", "{#", "{#-", "{#}", "{{ 'a", "{{ \"\\", "{{ '\\x", "}} %} #}",
+        "{{ a. }}", "{{ .b }}", "{{ 1.", "{{ 0x }}", "{% raw", "{% raw %}{%"}) {
     const std::string ignored = render_error(broken);
     (void)ignored;
   }

@@ -25,7 +25,8 @@ TEST(Parser, FiltersBindTighterThanSums) {
 }
 
 TEST(Parser, RefusesStatementsItDoesNotKnowByNameAndLine) {
-  EXPECT_EQ(render_error("a\n{% include 'b' %}"), "T line 2: the statement {% include %} is not supported; ADVICE");
+  EXPECT_EQ(render_error("a\n{% include 'b' %}"),
+            "T line 2: the statement {% include %} is not supported; ADVICE");
   EXPECT_EQ(render_error("{% call f() %}"), "T line 1: the statement {% call %} is not supported; ADVICE");
   EXPECT_THAT(render_error("{% for a in b recursive %}{% endfor %}"), HasSubstr("recursive"));
   EXPECT_THAT(render_error("{{ f(*a) }}"), HasSubstr("* and ** in a call"));
@@ -34,7 +35,8 @@ TEST(Parser, RefusesStatementsItDoesNotKnowByNameAndLine) {
 }
 
 TEST(Parser, NamesTheLineAtWhichABlockBegins) {
-  EXPECT_EQ(render_error("\n\n{% if a %}\nb"), "T line 3: a block that begins here has no {% endif %}; ADVICE");
+  EXPECT_EQ(render_error("\n\n{% if a %}\nb"),
+            "T line 3: a block that begins here has no {% endif %}; ADVICE");
   EXPECT_EQ(render_error("{% for a in b %}\n{% endif %}"),
             "T line 2: {% endif %} does not close the block it stands in; ADVICE");
   EXPECT_EQ(render_error("{% endfor %}"), "T line 1: {% endfor %} closes nothing; ADVICE");
@@ -49,9 +51,11 @@ TEST(Parser, WhatIsExpectedIsNamed) {
 
 // Depth is bounded, or the machine's stack would be.
 TEST(Parser, BoundsNesting) {
-  for (const auto& [open, close] : {std::pair("(", ")"), std::pair("[", "]"), std::pair("-", ""), std::pair("not ", ""),
-                                    std::pair("{'a':", "}"), std::pair("f(", ")"), std::pair("a[", "]")})
-    EXPECT_THAT(render_error("{{ " + repeat(open, 10000) + "1" + repeat(close, 10000) + " }}"), HasSubstr("deep"))
+  for (const auto& [open, close] :
+       {std::pair("(", ")"), std::pair("[", "]"), std::pair("-", ""), std::pair("not ", ""),
+        std::pair("{'a':", "}"), std::pair("f(", ")"), std::pair("a[", "]")})
+    EXPECT_THAT(render_error("{{ " + repeat(open, 10000) + "1" + repeat(close, 10000) + " }}"),
+                HasSubstr("deep"))
         << open;
   EXPECT_THAT(render_error("{{ 1" + repeat(" + 1", 10000) + " }}"), HasSubstr("deep"));
   EXPECT_THAT(render_error("{{ a" + repeat(".a", 10000) + " }}"), HasSubstr("deep"));

@@ -12,18 +12,23 @@ using testing::HasSubstr;
 constexpr const char* hostile[] = {
     "{% for i in range(99999999999) %}{% endfor %}",
     "{% for i in range(9223372036854775807, -9223372036854775807, -1) %}{% endfor %}",
-    "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+    "{% for i in range(9999) %}{% for j in range(9999) %}{% for k in range(9999) %}{% endfor %}{% endfor "
+    "%}{% endfor %}",
     "{{ 'a' * 99999999999 }}",
     "{{ 99999999999 * 'abc' }}",
     "{{ [1] * 99999999999 }}",
     "{% set ns = namespace(x='abcdefgh') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
     "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(90) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(90) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x == ns.x }}",
+    "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x "
+    "}}",
+    "{% set ns = namespace(x=[1]) %}{% for i in range(90) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x "
+    "| tojson }}",
+    "{% set ns = namespace(x=[1]) %}{% for i in range(90) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x "
+    "== ns.x }}",
     "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}",
     "{% set ns = namespace(x={}) %}{% for i in range(9999) %}{% set ns.x = {'a': ns.x} %}{% endfor %}",
-    "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% for j in [ns.x] %}{% set ns.x = [loop] %}{% endfor %}{% endfor %}",
+    "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% for j in [ns.x] %}{% set ns.x = [loop] %}{% "
+    "endfor %}{% endfor %}",
     "{% set x = 'ab' * 9999999 %}{{ x.replace('', x) }}",
     "{% set x = 'ab' * 9999999 %}{{ x.split('a') | length }}",
     "{% set x = 'ab' * 9999999 %}{{ x.replace('a', x) }}",
@@ -47,9 +52,10 @@ constexpr const char* hostile[] = {
 
 TEST(Work, HostileTemplatesEndInAnError) {
   for (const char* program : hostile)
-    EXPECT_THAT(render_error(program),
-                AnyOf(HasSubstr("more work than"), HasSubstr("deep"), HasSubstr("64 bits"), HasSubstr("too large"),
-                      HasSubstr("finite"), HasSubstr("map inside of map"), HasSubstr("cannot be printed")))
+    EXPECT_THAT(
+        render_error(program),
+        AnyOf(HasSubstr("more work than"), HasSubstr("deep"), HasSubstr("64 bits"), HasSubstr("too large"),
+              HasSubstr("finite"), HasSubstr("map inside of map"), HasSubstr("cannot be printed")))
         << program;
 }
 
