@@ -41,7 +41,7 @@ json prompt_ids(const std::filesystem::path& run) {
 }
 
 json tokenized(const std::string& text) {
-  return json::parse(run_program({"tokenize", tiny, "--text", text}).output);
+  return json::parse(run_program({"tokenize", tiny, "--text", text}).out);
 }
 
 TEST(RunChatTemplate, TheOptionTakesThePlaceOfTheModelsOwn) {

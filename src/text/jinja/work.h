@@ -38,7 +38,7 @@ class Work {
  public:
   /// input_bytes: the size of what is rendered. A template may walk through it many times.
   explicit Work(std::size_t input_bytes)
-      : left_((std::uint64_t{64} << 20) + std::uint64_t{128} * input_bytes) {}
+      : left_((std::uint64_t{16} << 20) + std::uint64_t{128} * input_bytes) {}
 
   void charge(std::uint64_t bytes) {
     if (bytes > left_)
