@@ -9,10 +9,10 @@ endif()
 target_include_directories(sinkscope_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(sinkscope_flags INTERFACE SINKSCOPE_VERSION="${PROJECT_VERSION}")
 
-# sinkscope_room(NAME DEPENDS target...): object library room_NAME of src/NAME/*.cc
+# sinkscope_room(NAME DEPENDS target...): object library room_NAME of src/NAME/*.cc and the folders in it
 function(sinkscope_room name)
   cmake_parse_arguments(ROOM "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc ${PROJECT_SOURCE_DIR}/src/${name}/*/*.cc)
   list(FILTER sources EXCLUDE REGEX "_kernels\\.cc$")
   add_library(room_${name} OBJECT ${sources})
   target_link_libraries(room_${name} PRIVATE sinkscope_flags PUBLIC ${ROOM_DEPENDS})

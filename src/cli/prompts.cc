@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <ctime>
+#include <iterator>
 #include <map>
 
 #include "base/files.h"
 #include "base/json.h"
+#include "text/unicode.h"
 
 namespace sinkscope {
 namespace {
@@ -113,7 +117,68 @@ void add_dataset(const PromptOptions& options, std::vector<Prompt>& prompts) {
   throw Error("--data-dir {} holds no {}", options.data_dir, found->second.files.front());
 }
 
+// "2024-07-26", or nothing for what is no day.
+std::optional<std::chrono::year_month_day> parse_date(std::string_view text) {
+  const auto number = [&](std::size_t begin, std::size_t count) {
+    int value = -1;
+    const char* const end = text.data() + begin + count;
+    const auto result = std::from_chars(text.data() + begin, end, value);
+    return result.ec == std::errc() && result.ptr == end ? value : -1;
+  };
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const int year = number(0, 4), month = number(5, 2), day = number(8, 2);
+  if (year < 1 || month < 1 || day < 1) return std::nullopt;
+  const std::chrono::year_month_day date = std::chrono::year(year) / month / day;
+  return date.ok() ? std::optional(date) : std::nullopt;
+}
+
+// The text without white space: templates trim and indent.
+std::string without_space(std::string_view text) {
+  std::string out;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
+               [](char c) { return std::string_view(" \t\r\n").find(c) == std::string_view::npos; });
+  return out;
+}
+
 }  // namespace
+
+void validate(const TemplateOptions& options) {
+  if (options.raw && !options.system.empty())
+    throw UsageError("--system belongs to the chat template that --raw leaves out; give one of them");
+  if (options.raw && !options.name.empty())
+    throw UsageError("--template names the chat template that --raw leaves out; give one of them");
+  if (!options.name.empty()) (void)chat_template_named(options.name);
+  if (!parse_date(options.date))
+    throw UsageError("--template-date \"{}\" is no day; one of the form 2024-07-26 would be right",
+                     options.date);
+}
+
+std::string todays_date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return fmt::format("{:04}-{:02}-{:02}", local.tm_year + 1900, local.tm_mon + 1, local.tm_mday);
+}
+
+ChatTemplate choose_chat_template(const TemplateOptions& options, const std::filesystem::path& model_dir,
+                                  std::string_view family) {
+  ChatTemplate chat = options.name.empty() ? choose_chat_template(model_dir, family)
+                                           : chat_template_named(options.name, model_dir);
+  if (const auto date = parse_date(options.date)) chat.today = *date;
+  return chat;
+}
+
+std::string templated(const ChatTemplate& chat, const TemplateOptions& options, const std::string& prompt) {
+  std::vector<Message> messages;
+  if (!options.system.empty()) messages.push_back({"system", options.system});
+  messages.push_back({"user", prompt});
+  const std::string text = apply_chat_template(chat, messages);
+  // A template without a system role may raise an exception or just pass over the message.
+  if (!options.system.empty() &&
+      without_space(text).find(without_space(replace_invalid_utf8(options.system))) == std::string::npos)
+    throw UsageError("--system: the chat template {} leaves the system message out", chat.name);
+  return text;
+}
 
 std::vector<std::int32_t> parse_ids(std::string_view text, std::string_view option) {
   std::vector<std::int32_t> ids;

@@ -1,6 +1,8 @@
 // The prompts of a run and where they come from.
 #pragma once
 
+#include <sinkscope/chat_template.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -26,6 +28,28 @@ struct PromptOptions {
   std::vector<std::string> prompt_ids;  // "1,2,3"
   std::optional<std::int64_t> num_samples;
 };
+
+/// How a prompt becomes the text that the model gets.
+struct TemplateOptions {
+  bool raw = false;    // no chat template
+  std::string system;  // the message before the prompt; empty: none
+  std::string name;    // of a built-in chat template; empty: the checkpoint's own
+  std::string date;    // YYYY-MM-DD, for templates that ask it
+};
+
+/// Throws UsageError for combinations that cannot be, an unknown name and a date that is none.
+void validate(const TemplateOptions& options);
+
+/// The day of this machine's clock, as YYYY-MM-DD.
+std::string todays_date();
+
+/// The chat template for the prompts of a model; options.raw is not set.
+ChatTemplate choose_chat_template(const TemplateOptions& options, const std::filesystem::path& model_dir,
+                                  std::string_view family);
+
+/// The prompt as the template has it. Throws UsageError when the template drops the system message, Error
+/// when it refuses the messages.
+std::string templated(const ChatTemplate& chat, const TemplateOptions& options, const std::string& prompt);
 
 /// All of them in that order, cut to num_samples. Throws UsageError when there is none, Error naming file and
 /// line.

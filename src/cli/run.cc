@@ -42,15 +42,14 @@ std::vector<PreparedPrompt> prepare_prompts(std::vector<Prompt> prompts, const C
     std::vector<std::int32_t> ids;
     if (prompt.ids) {
       ids = *prompt.ids;
-    } else if (options.raw) {
+    } else if (options.chat.raw) {
       ids = tokenizer->encode(prompt.text, /*add_special=*/true);
     } else {
-      if (!chat) chat = choose_chat_template(checkpoint.directory(), family_name(checkpoint.config().family));
-      std::vector<Message> messages;
-      if (!options.system.empty()) messages.push_back({"system", options.system});
-      messages.push_back({"user", prompt.text});
-      ids = tokenizer->encode(
-          apply_chat_template(*chat, messages));  // the template holds the begin token already
+      if (!chat)
+        chat = choose_chat_template(options.chat, checkpoint.directory(),
+                                    family_name(checkpoint.config().family));
+      // The template has written the begin token already, where the format has one.
+      ids = tokenizer->encode(templated(*chat, options.chat, prompt.text));
     }
     prepared.push_back({std::move(prompt), std::move(ids)});
   }

@@ -14,8 +14,15 @@ void declare_prompts(OptionTable& table, RunOptions& options) {
   table.repeatable("prompt-ids", options.prompts.prompt_ids,
                    "token ids \"1,2,3\", taken as they are; repeatable");
   table.option("num-samples", options.prompts.num_samples, "only the first N prompts [all]")->type_name("N");
-  table.flag("raw", options.raw, "no chat template");
-  table.option("system", options.system, "system message of the chat template");
+  table.flag("raw", options.chat.raw, "no chat template");
+  table.option("system", options.chat.system, "system message of the chat template");
+  table
+      .option("template", options.chat.name,
+              "a built-in chat template instead of the model's own: " +
+                  fmt::format("{}", fmt::join(chat_template_names(), ", ")))
+      ->type_name("NAME");
+  table.option("template-date", options.chat.date, "the day that chat templates are told which ask it")
+      ->type_name("YYYY-MM-DD");
 }
 
 void declare_run(OptionTable& table, RunOptions& options) {
@@ -58,8 +65,7 @@ void resolve(RunOptions& options) {
   if (options.seed < 0) throw UsageError("--seed is {}; it must be at least 0", options.seed);
   if (options.batch < 1 || options.batch > 65536)
     throw UsageError("--batch is {}; it must be from 1 to 65536", options.batch);
-  if (options.raw && !options.system.empty())
-    throw UsageError("--system belongs to the chat template that --raw leaves out; give one of them");
+  validate(options.chat);
   if (!options.run_dir.empty() && !options.resume.empty())
     throw UsageError("--run-dir starts a run and --resume goes on with one; give one of them");
 }

@@ -18,8 +18,7 @@ namespace sinkscope {
 struct RunOptions {
   std::string model;
   PromptOptions prompts;
-  bool raw = false;
-  std::string system;
+  TemplateOptions chat{false, "", "", todays_date()};
 
   SamplingOptions sampling;
   std::string array_dtype = "f16";

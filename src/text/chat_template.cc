@@ -3,65 +3,39 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <optional>
 #include <utility>
 
 #include "base/files.h"
-#include "text/jinja_shape.h"
+#include "text/built_in_templates.h"
+#include "text/jinja/template.h"
 #include "text/json_fields.h"
 #include "text/unicode.h"
 
 namespace sinkscope {
 namespace {
 
-constexpr const char* default_bos = "<|startoftext|>";
+using Tokens = std::map<std::string, std::string>;
 
-// The families' format differs in the newlines behind a header. LLaDA's template opens the assistant's turn
-// always, Llama 3's when asked to; we always ask.
-struct KnownTemplate {
-  std::string_view name;
-  std::string_view newlines;
-  bool asks_for_generation_prompt;
-};
-constexpr std::array known_templates{KnownTemplate{"llada", "\n\n", false},
-                                     KnownTemplate{"mmada", "\n", false},
-                                     KnownTemplate{"llama-3", "\n\n", true}};
+// What transformers hands to a template beside the messages, where the tokenizer has it.
+constexpr std::array token_names{"bos_token", "eos_token", "unk_token", "sep_token",
+                                 "pad_token", "cls_token", "mask_token"};
+constexpr std::array families_with_one_format{"llada", "llada-moe", "dream", "qwen2", "qwen3"};
+/// Real templates have some 10 kB.
+constexpr std::uintmax_t longest_program = std::uintmax_t{1} << 20;
 
-// The Jinja program of a known format, in one of its spellings.
-std::string program_of(const KnownTemplate& known) {
-  const std::string header_close = "'<|end_header_id|>" + std::string(known.newlines) + "'";
-  const std::string opening =
-      "{{ '<|start_header_id|>assistant<|end_header_id|>" + std::string(known.newlines) + "' }}";
-  return "{% for message in messages %}{% set content = '<|start_header_id|>' + message['role'] + " +
-         header_close +
-         " + message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token "
-         "+ content "
-         "%}{% endif %}{{ content }}{% endfor %}" +
-         (known.asks_for_generation_prompt ? "{% if add_generation_prompt %}" + opening + "{% endif %}"
-                                           : opening);
+std::string joined_names() { return fmt::format("{}", fmt::join(chat_template_names(), ", ")); }
+
+std::string advice() {
+  return "use --raw to send prompts without a template, or --template NAME for one of " + joined_names();
 }
 
-ChatTemplate build(const KnownTemplate& known, std::string bos) {
-  return {std::string(known.name),
-          std::move(bos),
-          "<|start_header_id|>",
-          "<|end_header_id|>" + std::string(known.newlines),
-          "<|eot_id|>",
-          true};
-}
-
-const KnownTemplate* find_known(std::string_view name) {
-  const auto known = std::find_if(known_templates.begin(), known_templates.end(),
-                                  [&](const KnownTemplate& entry) { return entry.name == name; });
-  return known == known_templates.end() ? nullptr : &*known;
-}
-
-const KnownTemplate* recognise(std::string_view program) {
-  const std::string shape = jinja_shape(program);
-  const auto known =
-      std::find_if(known_templates.begin(), known_templates.end(),
-                   [&](const KnownTemplate& entry) { return jinja_shape(program_of(entry)) == shape; });
-  return known == known_templates.end() ? nullptr : &*known;
+std::chrono::year_month_day local_today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return std::chrono::year(local.tm_year + 1900) / (local.tm_mon + 1) / local.tm_mday;
 }
 
 // A Jinja program and the file it stands in.
@@ -82,75 +56,114 @@ std::optional<FoundProgram> program_in_config(const JsonPlace& config) {
       return FoundProgram{program.as_string(), program.where};
     }
   }
-  throw Error("{} has no template named \"default\"; use --raw to send prompts without a template",
-              entry->where);
+  throw Error("{} has no template named \"default\"; {}", entry->where, advice());
 }
 
-std::string read_bos(const JsonPlace& config) {
-  const auto bos = config.find("bos_token");
-  if (!bos) return default_bos;
-  return bos->value.is_object() ? bos->at("content").as_string() : bos->as_string();
+// A token is a text or {"content": text}.
+void read_tokens(const JsonPlace& config, Tokens& tokens) {
+  for (const std::string name : token_names) {
+    const auto token = config.find(name);
+    if (!token || tokens.count(name) > 0) continue;
+    tokens[name] = token->value.is_object() ? token->at("content").as_string() : token->as_string();
+  }
 }
 
-Json read_config(const std::filesystem::path& path) {
+bool is_there(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return Json::object();
-  return read_json_file(path);
+  return std::filesystem::exists(path, ignored);
+}
+
+// Of the checkpoint's tokenizer; older ones state some in the second file alone.
+Tokens tokens_of(const std::filesystem::path& model_dir) {
+  Tokens tokens;
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const auto path = model_dir / name;
+    if (model_dir.empty() || !is_there(path)) continue;
+    const Json json = read_json_file(path);
+    read_tokens(JsonPlace{json, path.string()}, tokens);
+  }
+  return tokens;
+}
+
+std::optional<FoundProgram> program_of(const std::filesystem::path& model_dir) {
+  const auto jinja_path = model_dir / "chat_template.jinja";
+  if (is_there(jinja_path)) return FoundProgram{read_file(jinja_path, longest_program), jinja_path.string()};
+  const auto config_path = model_dir / "tokenizer_config.json";
+  if (!is_there(config_path)) return std::nullopt;
+  const Json json = read_json_file(config_path);
+  return program_in_config(JsonPlace{json, config_path.string()});
+}
+
+const BuiltInTemplate* find_built_in(std::string_view name) {
+  const auto& all = built_in_templates();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+ChatTemplate build(std::string name, std::string_view program, const std::string& where, Tokens tokens) {
+  if (program.size() > longest_program)
+    throw Error("{} is {} bytes long; a chat template of at most {} would be right", where, program.size(),
+                longest_program);
+  return {std::move(name), std::make_shared<const jinja::Template>(program, where, advice()),
+          std::move(tokens), local_today()};
+}
+
+// The checkpoint's tokens win over those of the format.
+ChatTemplate build(const BuiltInTemplate& built_in, Tokens tokens) {
+  tokens.insert(built_in.tokens.begin(), built_in.tokens.end());
+  const std::string name(built_in.name);
+  return build(name, built_in.program, "chat template " + name, std::move(tokens));
+}
+
+jinja::Value message_value(jinja::Work& work, const Message& message) {
+  return jinja::make_dict(work, {{"role", jinja::make_text(work, replace_invalid_utf8(message.role))},
+                                 {"content", jinja::make_text(work, replace_invalid_utf8(message.content))}});
 }
 
 }  // namespace
 
 std::vector<std::string> chat_template_names() {
   std::vector<std::string> names;
-  for (const KnownTemplate& known : known_templates) names.emplace_back(known.name);
+  for (const BuiltInTemplate& built_in : built_in_templates()) names.emplace_back(built_in.name);
   return names;
 }
 
-ChatTemplate chat_template_named(std::string_view name, std::string bos) {
-  const KnownTemplate* known = find_known(name);
-  if (known == nullptr)
+ChatTemplate chat_template_named(std::string_view name, const std::filesystem::path& model_dir) {
+  const BuiltInTemplate* built_in = find_built_in(name);
+  if (built_in == nullptr)
     throw UsageError("there is no chat template \"{}\"; {} would be right", replace_invalid_utf8(name),
-                     fmt::format("{}", fmt::join(chat_template_names(), ", ")));
-  return build(*known, std::move(bos));
+                     joined_names());
+  return build(*built_in, tokens_of(model_dir));
 }
 
 ChatTemplate choose_chat_template(const std::filesystem::path& model_dir, std::string_view family) {
-  const auto config_path = model_dir / "tokenizer_config.json";
-  const Json json = read_config(config_path);
-  const JsonPlace config{json, config_path.string()};
-  std::string bos = read_bos(config);
-  if (family == "mmada") return build(*find_known("mmada"), std::move(bos));
-
-  std::optional<FoundProgram> program;
-  const auto jinja_path = model_dir / "chat_template.jinja";
-  std::error_code ignored;
-  if (std::filesystem::exists(jinja_path, ignored))
-    program = FoundProgram{read_file(jinja_path), jinja_path.string()};
-  else
-    program = program_in_config(config);
-  if (program) {
-    if (const KnownTemplate* known = recognise(program->text)) return build(*known, std::move(bos));
-    throw Error(
-        "{} is a chat template that this program does not know; use --raw to send prompts without a template",
-        program->where);
-  }
-  if (family == "llada") return build(*find_known("llada"), std::move(bos));
+  if (family == "mmada") return chat_template_named(family, model_dir);
+  const auto program = program_of(model_dir);
+  if (program) return build(program->where, program->text, program->where, tokens_of(model_dir));
+  if (std::find(families_with_one_format.begin(), families_with_one_format.end(), family) !=
+      families_with_one_format.end())
+    return chat_template_named(family, model_dir);
   throw Error(
-      "{} has no chat template and the family {} has no known one; use --raw to send prompts without a "
-      "template",
-      model_dir.string(), replace_invalid_utf8(family));
+      "{} has no chat template, as base models have none, and the family {} has no format of its own; {}",
+      model_dir.string(), replace_invalid_utf8(family), advice());
 }
 
 std::string apply_chat_template(const ChatTemplate& chat_template, std::span<const Message> messages) {
-  std::string text;
-  for (const Message& message : messages) {
-    if (text.empty()) text = chat_template.bos;
-    const std::string content = replace_invalid_utf8(message.content);
-    text.append(chat_template.role_open).append(message.role).append(chat_template.role_close);
-    text.append(chat_template.trim_content ? strip_python_space(content) : std::string_view(content));
-    text.append(chat_template.message_close);
-  }
-  return text + chat_template.role_open + "assistant" + chat_template.role_close;
+  std::size_t bytes = 0;
+  for (const Message& message : messages) bytes += message.role.size() + message.content.size() + 256;
+  jinja::Work work(bytes);
+  std::vector<jinja::Value> values;
+  for (const Message& message : messages) values.push_back(message_value(work, message));
+  // As transformers' apply_chat_template calls it.
+  jinja::Context context{{{"messages", jinja::make_list(work, std::move(values))},
+                          {"tools", jinja::None{}},
+                          {"documents", jinja::None{}},
+                          {"add_generation_prompt", true}},
+                         chat_template.today};
+  for (const auto& [name, token] : chat_template.tokens)
+    context.names.emplace_back(name, jinja::make_text(work, token));
+  return chat_template.program->render(context, work);
 }
 
 }  // namespace sinkscope

@@ -2,13 +2,16 @@
 
 #include <sinkscope/error.h>
 
+#include "text/find_text.h"
+
 namespace sinkscope {
 namespace {
 
 void find_string(const std::string& needle, std::string_view text, std::size_t offset,
                  std::vector<MatchedSpan>& out) {
   std::size_t covered = 0;
-  for (std::size_t at = text.find(needle); at != std::string_view::npos; at = text.find(needle, covered)) {
+  for (std::size_t at = find_text(text, needle); at != std::string_view::npos;
+       at = find_text(text, needle, covered)) {
     if (covered < at) out.push_back({{offset + covered, offset + at}, false});
     covered = at + needle.size();
     out.push_back({{offset + at, offset + covered}, true});

@@ -326,6 +326,10 @@ TEST(Run, WrongUseIsNamedBeforeAnythingIsWritten) {
       {{"--dataset", "mmlu", "--data-dir", "."}, "mmlu"},
       {{"--data-dir", "."}, "--dataset"},
       {{"--raw", "--system", "x"}, "--raw"},
+      {{"--raw", "--template", "chatml"}, "--raw"},
+      {{"--template", "llama-4"}, "llama-3, llama-2, mistral"},
+      {{"--template-date", "2024-02-30"}, "2024-07-26"},
+      {{"--template-date", "26 Jul 2024"}, "2024-07-26"},
       {{"--dtype", "f16"}, "bf16"},
       {{"--device", "cuda"}, "CUDA"}};
   for (const auto& [more, named] : table) {
