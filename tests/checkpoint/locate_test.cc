@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using testing::Environment;
+using ::testing::Environment;
 using ::testing::HasSubstr;
 
 class LocateTest : public ::testing::Test {
@@ -31,7 +31,7 @@ class LocateTest : public ::testing::Test {
     return error_of([&] { locate(name); });
   }
 
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   ModelPlaces places_;
 };
 
