@@ -6,7 +6,7 @@
 namespace sinkscope {
 namespace {
 
-using ::testing::Environment;
+using testing::Environment;
 using ::testing::HasSubstr;
 
 TEST(HubIdTest, IdsAndAliasesAreRead) {

@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using ::testing::Environment;
+using testing::Environment;
 using ::testing::HasSubstr;
 
 class LocateTest : public ::testing::Test {
