@@ -151,6 +151,8 @@ def dream_sample(logits, alg, random, o):
     if alg == "topk_margin":
         first, second = np.sort(p)[::-1][:2]
         return token, first - second
+    if alg == "origin" and o["threshold"] is None:
+        return token, np.nan  # nothing is ranked
     if alg == "entropy":
         return token, (p * np.log(p + 1e-10)).sum()
     return token, p[token]
