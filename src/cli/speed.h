@@ -21,7 +21,7 @@ enum class Work {
   full,     ///< the same with Capture::full
   read,     ///< the bytes of all weights read from memory once, nothing else; autoregressive models only
   step,     ///< one step of `run`, columns recorded: a denoising step with the head on masked rows and tokens
-         ///< chosen; of an autoregressive model the next token behind all positions but one
+            ///< chosen; of an autoregressive model the next token behind all positions but one
 };
 inline constexpr std::array all_work{Work::ceiling, Work::plain, Work::columns,
                                      Work::full,    Work::read,  Work::step};

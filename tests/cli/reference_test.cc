@@ -1,4 +1,5 @@
-// The program against a reference of its own in NumPy and float64 (tests/cli/reference), on random models of every family.
+// The program against a reference of its own in NumPy and float64 (tests/cli/reference), on random models of
+// every family.
 #include <gmock/gmock.h>
 
 #include "support/program.h"
