@@ -18,9 +18,10 @@ struct TextChunk {
   bool is_json_lines = false;  // the file's name ends in .jsonl
 };
 
-/// Hands out the files' contents in order. Where a file is cut depends on the file alone: of plain text
-/// behind a line's end that no white space follows, which the patterns of pre-tokenizers do not look across;
-/// of .jsonl behind any line. Not for several threads at once.
+/// Hands out the files' contents in order. Where a file is cut depends on the file alone: plain text behind a
+/// line's end that no white space follows, where every pattern of a pre-tokenizer in use ends a word
+/// (GPT-2's, which looks ahead, then takes the newlines of a blank line as one word instead of two); .jsonl
+/// behind any line. Not for several threads at once.
 class TrainingTextReader {
  public:
   /// Throws Error naming the first file that is missing, a directory, or not readable. Pipes are read.
