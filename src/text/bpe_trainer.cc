@@ -83,8 +83,9 @@ class Trainer {
         enqueue(best.key, state->second.count);
         continue;
       }
-      merge(best.key, std::move(state->second.places),
-            static_cast<std::int32_t>(256 + learned.merges.size()));
+      // Out of the map: merging removes the pair from it.
+      const std::vector<Place> places = std::move(state->second.places);
+      merge(best.key, places, static_cast<std::int32_t>(256 + learned.merges.size()));
       learned.merges.push_back(pair_of(best.key));
       return true;
     }
@@ -133,7 +134,7 @@ class Trainer {
     if (state->second.count == 0) pairs_.erase(state);
   }
 
-  void merge(PairKey key, std::vector<Place> places, std::int32_t id) {
+  void merge(PairKey key, const std::vector<Place>& places, std::int32_t id) {
     const LearnedMerge pair = pair_of(key);
     for (const Place place : places) {
       const Symbol& left = symbols_[place];
