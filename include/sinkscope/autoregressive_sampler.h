@@ -20,8 +20,9 @@ struct AutoregressiveOptions {
   std::vector<std::int32_t> end_ids;  ///< generation stops behind one of these; empty: it goes on to gen_len
   /// Asked after every token with those generated so far: true stops the sample. May be empty.
   std::function<bool(std::size_t sample, std::span<const std::int32_t> generated)> stop;
-  /// Keys to remove for each new token by the previous token's own row of attention times the number of its
-  /// keys, so that uniform attention is 1 (rank `last`). Nothing is removed while the prompt is read.
+  /// Keys to remove for each new token by the previous token's own row of attention times the number of keys
+  /// that it saw (fewer than all where attention has a window), so that uniform attention is 1 (rank `last`).
+  /// Nothing is removed while the prompt is read.
   InterventionOptions sinks;
   Capture capture = Capture::columns;
 };

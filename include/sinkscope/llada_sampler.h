@@ -33,9 +33,9 @@ void validate(const LladaOptions& options);
 
 /// Fills all samples in one ragged batch. Each draws from its own generator, so that a sample's tokens depend
 /// on its prompt, seed and options alone. Deterministic, ties go to the lowest index; the streams are those
-/// of torch.rand on the CPU: per step float64 [computed positions, V] when temperature > 0, then float32 [S]
-/// when remasking is random. Throws Error when a logit is not finite; UsageError from validate() or for ids
-/// outside the model's vocabulary.
+/// of torch.rand on the CPU: per step float64 [computed positions, V] when temperature > 0, then float32
+/// [computed positions] when remasking is random. Throws Error when a logit is not finite; UsageError from
+/// validate() or for ids outside the model's vocabulary.
 ///
 /// With a threshold or a cache a block ends when it holds no mask, or when a step fills none (a predicted
 /// mask id leaves a mask); with a cache its first step computes all positions.

@@ -54,7 +54,7 @@ ProductType Linear::type() const { return product_type(dtype_, form_ == InputFor
 void Linear::cut(std::int64_t granule) {
   const std::int64_t width = slice_width_for(out_, granule);
   for (std::int64_t begin = 0; begin < out_; begin += width)
-    slices_.push_back({begin, std::min(width, out_ - begin), {}, false});
+    slices_.push_back({begin, std::min(width, out_ - begin), nullptr, false});
 }
 
 // Converts slice by slice, so that no second copy of the whole matrix ever exists.
@@ -73,6 +73,7 @@ void Linear::pack(const at::Tensor& weight, const LinearOptions& options) {
     weight_scale_.resize(static_cast<std::size_t>(out_));
     weight_sum_.resize(static_cast<std::size_t>(out_));
   }
+  place_packed_slices();
   parallel_for(slice_count(), [&](std::int64_t i) {
     const c10::InferenceMode no_autograd;  // a thread's own; weight_ may have been made under the caller's
     if (form_ == InputForm::quantised)
@@ -83,11 +84,27 @@ void Linear::pack(const at::Tensor& weight, const LinearOptions& options) {
   });
 }
 
+void Linear::place_packed_slices() {
+  if (form_ == InputForm::widened) return;
+  constexpr std::int64_t alignment = 64;  // a cache line, the widest vector
+  std::vector<std::int64_t> begins;
+  std::int64_t bytes = 0;
+  for (const Slice& slice : slices_) {
+    const WeightLayout& layout = weight_layout(type(), slice.width, in_);
+    const auto size = static_cast<std::int64_t>(layout.description.get_size());
+    begins.push_back(layout.in_place ? -1 : bytes);
+    if (!layout.in_place) bytes += (size + alignment - 1) / alignment * alignment;
+  }
+  packed_ = at::empty({bytes}, at::TensorOptions(at::kByte));
+  for (std::size_t i = 0; i < slices_.size(); ++i)
+    if (begins[i] >= 0) slices_[i].packed = static_cast<std::byte*>(packed_.data_ptr()) + begins[i];
+}
+
 void Linear::pack_slice(Slice& slice, const at::Tensor& weight) {
   const at::Tensor rows = weight.narrow(0, slice.begin, slice.width);
   const bool in_place = form_ == InputForm::widened || weight_layout(type(), slice.width, in_).in_place;
   if (!in_place) {
-    slice.packed = pack_weight(rows.to(dtype_).data_ptr(), type(), slice.width, in_);
+    pack_weight(rows.to(dtype_).data_ptr(), type(), slice.width, in_, slice.packed);
     slice.for_few_rows = weight_layout(type(), slice.width, in_).in_pairs_of_64_columns;
   } else if (weight_.data_ptr() != weight.data_ptr()) {
     weight_.narrow(0, slice.begin, slice.width).copy_(rows);
@@ -119,12 +136,12 @@ void Linear::quantise_slice(Slice& slice, const at::Tensor& weight) {
     weight_scale_[static_cast<std::size_t>(slice.begin + r)] = largest / largest_int8;
     weight_sum_[static_cast<std::size_t>(slice.begin + r)] = sum;
   }
-  if (!in_place) slice.packed = pack_weight(integers.data_ptr(), ProductType::int8, slice.width, in_);
+  if (!in_place) pack_weight(integers.data_ptr(), ProductType::int8, slice.width, in_, slice.packed);
 }
 
 const void* Linear::slice_weight(std::int64_t slice_index, SliceScratch& scratch) const {
   const Slice& slice = slices_[slice_index];
-  if (slice.packed) return slice.packed.get_data_handle();
+  if (slice.packed != nullptr) return slice.packed;
   const auto* rows =
       static_cast<const std::byte*>(weight_.data_ptr()) + slice.begin * in_ * weight_.element_size();
   if (form_ != InputForm::widened) return rows;
@@ -153,7 +170,7 @@ void Linear::multiply_as_stored(const Slice& slice, const void* slice_weight, co
                                 SliceScratch& scratch) const {
   if (slice.for_few_rows && rows <= most_few_rows)
     return multiply_few_rows(slice, slice_weight, x, rows, result, stride, scratch);
-  if (!slice.packed || stride == slice.width) {
+  if (slice.packed == nullptr || stride == slice.width) {
     sinkscope::multiply({type(), rows, slice.width, in_, stride}, x, slice_weight, result);
     return;
   }

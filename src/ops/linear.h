@@ -81,11 +81,12 @@ class Linear {
   struct Slice {
     std::int64_t begin = 0;
     std::int64_t width = 0;
-    dnnl::memory packed;        // in the layout of its product; empty when rows of weight_ are used
-    bool for_few_rows = false;  // in the layout of few_rows_kernels.h
+    std::byte* packed = nullptr;  // in packed_, in the layout of its product; null: rows of weight_ are used
+    bool for_few_rows = false;    // in the layout of few_rows_kernels.h
   };
   void cut(std::int64_t granule);
   void pack(const at::Tensor& weight, const LinearOptions& options);
+  void place_packed_slices();
   void pack_slice(Slice& slice, const at::Tensor& weight);
   void quantise_slice(Slice& slice, const at::Tensor& weight);
   void multiply_few_rows(const Slice& slice, const void* slice_weight, const void* x, std::int64_t rows,
@@ -100,6 +101,9 @@ class Linear {
   std::int64_t in_ = 0;
   std::int64_t out_ = 0;
   at::Tensor weight_;  // used where it lies or as converted: in place, widened at use, or on the aten backend
+  /// Of all slices, one after the other: thousands of buffers between temporary ones would leave holes in the
+  /// heap, up to a fourth of a model of small matrices.
+  at::Tensor packed_;
   std::vector<Slice> slices_;
   std::vector<float> weight_scale_;       // [out], int8
   std::vector<std::int32_t> weight_sum_;  // [out], int8: sum of the column's integers

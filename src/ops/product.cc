@@ -126,12 +126,12 @@ const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::i
   return entry->second;
 }
 
-memory pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner) {
+void pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner,
+                 void* packed_weight) {
   memory source(transposed_plain(type, columns, inner), cpu_engine(), const_cast<void*>(weight));
-  memory packed(weight_layout(type, columns, inner).description, cpu_engine());
+  memory packed(weight_layout(type, columns, inner).description, cpu_engine(), packed_weight);
   dnnl::reorder(source, packed).execute(thread_stream(), source, packed);
   thread_stream().wait();
-  return packed;
 }
 
 void multiply(const ProductShape& shape, const void* a, const void* b, void* c) {

@@ -40,8 +40,9 @@ struct WeightLayout {
 };
 const WeightLayout& weight_layout(ProductType type, std::int64_t columns, std::int64_t inner);
 
-/// Row-major [N, K] memory into that layout.
-dnnl::memory pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner);
+/// Row-major [N, K] memory into that layout: weight_layout(...).description.get_size() bytes.
+void pack_weight(const void* weight, ProductType type, std::int64_t columns, std::int64_t inner,
+                 void* packed);
 
 /// C = A B^T on the calling thread. a: row-major [M, K]; b: in weight_layout(...) or row-major, c: row
 /// stride, both as in shape.

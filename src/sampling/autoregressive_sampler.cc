@@ -15,7 +15,9 @@ struct Sequence {
   std::vector<std::int32_t> ids;
   std::int64_t prompt_length = 0;
   RandomStream random;
-  at::Tensor scores = {};  // [L, H, n] of the previous token: its row times n; what the intervention ranks by
+  // [L, H, n] of the previous token: its row times the number of keys that it saw; what the intervention
+  // ranks by
+  at::Tensor scores = {};
   at::Tensor diagonal = {};                // likewise, its attention to itself
   std::vector<std::uint8_t> removed = {};  // [L, H, n] for the token in work
   SampleResult result = {};
@@ -52,6 +54,11 @@ class Decoder {
   bool intervenes() const { return options_.sinks.top_k > 0; }
   bool needs_logits() const { return options_.temperature > 0 || options_.capture == Capture::full; }
   std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
+  // Of `keys` those that the last query of this layer sees: the last of them where attention has a window.
+  std::int64_t visible(std::int64_t layer, std::int64_t keys) const {
+    const std::int64_t window = model_.config().window_of(layer);
+    return window > 0 ? std::min(window, keys) : keys;
+  }
 
   const Transformer& model_;
   const AutoregressiveOptions& options_;
@@ -139,16 +146,20 @@ Step Decoder::make_step() {
   return step;
 }
 
-// The picked keys of the previous row; the newest key was not there yet and stays.
+// The picked keys of the previous row; the newest key was not there yet and stays, and those that the row did
+// not see are neither picked nor counted.
 void Decoder::choose_for(Sequence& sequence) const {
-  const std::int64_t length = sequence.length();
-  const auto cells = static_cast<std::size_t>(layer_heads() * (length - 1));
-  const std::vector<std::uint8_t> picked = choose_removed_keys(
-      {sequence.scores.data_ptr<float>(), cells}, {sequence.diagonal.data_ptr<float>(), cells},
-      static_cast<std::size_t>(length - 1), options_.sinks);
+  const std::int64_t length = sequence.length(), heads = model_.config().heads;
   sequence.removed.assign(static_cast<std::size_t>(layer_heads() * length), 0);
-  for (std::int64_t m = 0; m < layer_heads(); ++m)
-    std::copy_n(picked.begin() + m * (length - 1), length - 1, sequence.removed.begin() + m * length);
+  for (std::int64_t m = 0; m < layer_heads(); ++m) {
+    const std::int64_t seen = visible(m / heads, length - 1), first = length - 1 - seen;
+    const auto row = [&](const at::Tensor& all) {
+      return std::span<const float>(all.data_ptr<float>() + m * (length - 1) + first,
+                                    static_cast<std::size_t>(seen));
+    };
+    for (const int key : choose_keys(row(sequence.scores), row(sequence.diagonal), options_.sinks))
+      sequence.removed[static_cast<std::size_t>(m * length + first + key)] = 1;
+  }
 }
 
 std::vector<std::uint8_t> Decoder::choose_removed(const Step& step) {
@@ -200,8 +211,12 @@ std::int32_t Decoder::next_token(Sequence& sequence, std::size_t place, const Fo
 void Decoder::remember(Sequence& sequence, std::int64_t first_key, const Observation& seen) const {
   const bool as_used = options_.sinks.from == SinkSource::masked && seen.column_used.defined();
   const auto length = sequence.length();
+  std::vector<float> seen_keys;  // [L]
+  for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
+    seen_keys.push_back(static_cast<float>(visible(layer, length)));
+  const at::Tensor counts = at::tensor(seen_keys).view({-1, 1, 1});
   const auto own = [&](const at::Tensor& t) {
-    return (t.narrow(-1, first_key, length) * static_cast<double>(length)).contiguous();
+    return (t.narrow(-1, first_key, length) * counts).contiguous();
   };
   sequence.scores = own(as_used ? seen.column_used : seen.column_sum.sum(0));
   sequence.diagonal = own(as_used ? seen.diagonal_used : seen.diagonal);

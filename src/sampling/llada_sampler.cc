@@ -81,9 +81,9 @@ void LladaRule::predict(std::size_t /*number*/, DenoisingSample& sample, const P
                      [&] { return prediction_of(logits.rows(), logits.row(i), options_, dtype_); });
   }
   if (options_.remasking != Remasking::random) return;
-  std::vector<float> uniform(sample.ids.size());
+  std::vector<float> uniform(static_cast<std::size_t>(plan.last - plan.first));
   sample.random.fill(uniform);
-  std::copy(uniform.begin(), uniform.end(), sample.confidence.begin());
+  std::copy(uniform.begin(), uniform.end(), sample.confidence.begin() + plan.first);
 }
 
 // Noise is drawn for all computed positions, masked or not, in order: that is the stream of the original,

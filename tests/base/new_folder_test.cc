@@ -3,28 +3,20 @@
 #include <gmock/gmock.h>
 #include <sinkscope/error.h>
 
-#include <cstdlib>
 #include <fstream>
+
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
 
 namespace fs = std::filesystem;
 
-class NewFolderTest : public testing::Test {
+class NewFolderTest : public ::testing::Test {
  protected:
-  NewFolderTest() {
-    std::string pattern = (fs::temp_directory_path() / "sinkscope-test-XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~NewFolderTest() override { fs::remove_all(root_); }
-
-  std::vector<std::string> names() const {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(root_)) found.push_back(entry.path().filename());
-    return found;
-  }
-  fs::path root_;
+  std::vector<std::string> names() const { return testing::names_in(root_); }
+  const testing::TemporaryFolder folder_;
+  const fs::path& root_ = folder_.path();
 };
 
 TEST_F(NewFolderTest, AppearsWithItsContentWhenItIsFinished) {
@@ -58,7 +50,7 @@ TEST_F(NewFolderTest, RefusesAPlaceThatIsTaken) {
       const NewFolder folder(root_ / name);
       ADD_FAILURE() << name;
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr(std::string(name) + " exists already"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(std::string(name) + " exists already"));
     }
   NewFolder folder(root_ / "late");
   fs::create_directory(root_ / "late");

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sinkscope/checkpoint.h>
 #include <sinkscope/error.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,29 +15,11 @@
 #include <vector>
 
 #include "base/json.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 
-/// A fresh directory, removed with everything in it at the end of the test.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sinkscope-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using testing::TemporaryFolder;
 
 inline std::filesystem::path write_text(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::create_directories(path.parent_path());
@@ -132,7 +113,7 @@ inline void write_checkpoint(const std::filesystem::path& directory, const Json&
 /// Opens a checkpoint of these parts and returns its configuration.
 inline ModelConfig config_of(const Json& config, const TestTensors& tensors = tiny_tensors(),
                              const Json& generation = Json()) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_checkpoint(directory.path(), config, tensors);
   if (!generation.is_null()) write_text(directory.path() / "generation_config.json", generation.dump());
   return Checkpoint::open(directory.path()).config();

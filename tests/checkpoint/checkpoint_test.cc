@@ -4,9 +4,9 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string error_opening(const std::filesystem::path& directory) {
   return error_of([&] { Checkpoint::open(directory); });
@@ -77,7 +77,7 @@ TEST(CheckpointTest, OpensTheOtherFamilies) {
 }
 
 TEST(CheckpointTest, TensorsStayAfterAMoveAndARelease) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   TestTensors tensors = tiny_tensors();
   tensors["model.transformer.ln_f.weight"].bytes.assign(16, '\x3F');
   write_checkpoint(directory.path(), tiny_config(), tensors);
@@ -94,7 +94,7 @@ TEST(CheckpointTest, TensorsStayAfterAMoveAndARelease) {
 // Folders.
 
 TEST(CheckpointTest, FoldersWithoutTheirFilesAreNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   EXPECT_THAT(error_opening(directory.path() / "none"), HasSubstr("none is not a directory"));
   EXPECT_THAT(error_opening(directory.path()), HasSubstr("holds no config.json"));
   write_text(directory.path() / "config.json", tiny_config().dump());
@@ -105,7 +105,7 @@ TEST(CheckpointTest, FoldersWithoutTheirFilesAreNamed) {
 }
 
 TEST(CheckpointTest, PointersInPlaceOfFilesAreNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_checkpoint(directory.path(), tiny_config(), tiny_tensors());
   const char* pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
   write_text(directory.path() / "model.safetensors", pointer);
@@ -116,7 +116,7 @@ TEST(CheckpointTest, PointersInPlaceOfFilesAreNamed) {
 }
 
 TEST(CheckpointTest, TruncatedWeightsAreNotPartlyLoaded) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_checkpoint(directory.path(), tiny_config(), tiny_tensors());
   const auto path = directory.path() / "model.safetensors";
   const auto size = std::filesystem::file_size(path);
@@ -128,16 +128,16 @@ TEST(CheckpointTest, TruncatedWeightsAreNotPartlyLoaded) {
 // Shards.
 
 TEST(CheckpointTest, BlocksMayLieInSeveralShards) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_shards(directory.path());
   const Checkpoint checkpoint = Checkpoint::open(directory.path());
   EXPECT_EQ(checkpoint.tensors().size(), 21u);
   EXPECT_THAT(checkpoint.weight_files(),
-              testing::ElementsAre(directory.path() / first_shard, directory.path() / second_shard));
+              ::testing::ElementsAre(directory.path() / first_shard, directory.path() / second_shard));
 }
 
 TEST(CheckpointTest, MissingShardsAreListed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_shards(directory.path());
   std::filesystem::remove(directory.path() / second_shard);
   EXPECT_THAT(error_opening(directory.path()),
@@ -145,7 +145,7 @@ TEST(CheckpointTest, MissingShardsAreListed) {
 }
 
 TEST(CheckpointTest, IndexAndShardsHaveToAgree) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const Json index = write_shards(directory.path());
   const auto path = directory.path() / "model.safetensors.index.json";
 
@@ -170,7 +170,7 @@ TEST(CheckpointTest, IndexAndShardsHaveToAgree) {
 }
 
 TEST(CheckpointTest, ATensorInTwoShardsIsNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_shards(directory.path());
   TestTensors both = tiny_tensors();
   write_text(directory.path() / first_shard, safetensors_file(both));
@@ -179,7 +179,7 @@ TEST(CheckpointTest, ATensorInTwoShardsIsNamed) {
 }
 
 TEST(CheckpointTest, OneFileIsPreferredToAnIndex) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_shards(directory.path());
   write_text(directory.path() / "model.safetensors", safetensors_file(tiny_tensors()));
   EXPECT_EQ(Checkpoint::open(directory.path()).weight_files().size(), 1u);

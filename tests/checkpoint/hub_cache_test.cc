@@ -85,7 +85,7 @@ TEST(HubCacheTest, ASnapshotsFolderTellsHowToCompleteIt) {
 
 // A download that was interrupted: what is missing is named, and how to go on.
 TEST(HubCacheTest, AnIncompleteSnapshotIsNamedKindly) {
-  const TemporaryDirectory cache;
+  const TemporaryFolder cache;
   const auto snapshot = cache.path() / "models--a--b" / "snapshots" / std::string(40, 'c');
   std::filesystem::create_directories(snapshot);
   const auto message = [&] { return error_of([&] { Checkpoint::open(snapshot); }); };

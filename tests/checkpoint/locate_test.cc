@@ -31,7 +31,7 @@ class LocateTest : public ::testing::Test {
     return error_of([&] { locate(name); });
   }
 
-  TemporaryDirectory directory_;
+  TemporaryFolder directory_;
   ModelPlaces places_;
 };
 

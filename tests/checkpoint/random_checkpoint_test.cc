@@ -5,8 +5,8 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 RandomCheckpoint tiny() { return {.shape = model_shape("llada-tiny"), .seed = 5}; }
 
@@ -48,7 +48,7 @@ TEST(RandomCheckpointTest, OpensAsTheModelItIsLike) {
     small.shape.config.eos_ids = {8998};
     small.shape.config.pad_id = 8998;
     small.shape.config.bos_id = 8997;
-    const TemporaryDirectory root;
+    const TemporaryFolder root;
     write_random_checkpoint(small, root.path() / "made");
     const ModelConfig read = Checkpoint::open(root.path() / "made").config();
     const ModelConfig& given = small.shape.config;
@@ -71,7 +71,7 @@ TEST(RandomCheckpointTest, OpensAsTheModelItIsLike) {
 }
 
 TEST(RandomCheckpointTest, ShardsAndThreadsDoNotChangeTheWeights) {
-  const TemporaryDirectory root;
+  const TemporaryFolder root;
   RandomCheckpoint checkpoint = tiny();
   EXPECT_EQ(write_random_checkpoint(checkpoint, root.path() / "one").weight_files, 1U);
   checkpoint.shard_bytes = 50'000;
@@ -100,7 +100,7 @@ TEST(RandomCheckpointTest, ShardsAndThreadsDoNotChangeTheWeights) {
 }
 
 TEST(RandomCheckpointTest, TakesNoMoreRoomThanItAskedFor) {
-  const TemporaryDirectory root;
+  const TemporaryFolder root;
   write_random_checkpoint(tiny(), root.path() / "made");
   std::uint64_t taken = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root.path() / "made"))
@@ -109,21 +109,21 @@ TEST(RandomCheckpointTest, TakesNoMoreRoomThanItAskedFor) {
 }
 
 TEST(RandomCheckpointTest, TooLittleRoomIsSaidInAdvance) {
-  const TemporaryDirectory root;
+  const TemporaryFolder root;
   check_free_space(root.path() / "a/b/c", 1);
   EXPECT_THAT(error_of([&] { check_free_space(root.path() / "a/b/c", std::uint64_t{1} << 62); }),
               AllOf(HasSubstr("a/b/c needs 4611686018.4 GB"), HasSubstr("free")));
 }
 
 TEST(RandomCheckpointTest, AFailureLeavesNothingBehind) {
-  const TemporaryDirectory root;
+  const TemporaryFolder root;
   const auto fail = [](double) { throw Error("stop"); };
   EXPECT_EQ(error_of([&] { write_random_checkpoint(tiny(), root.path() / "made", fail); }), "stop");
   EXPECT_TRUE(std::filesystem::is_empty(root.path()));
 }
 
 TEST(RandomCheckpointTest, AFolderThatExistsIsLeftAlone) {
-  const TemporaryDirectory root;
+  const TemporaryFolder root;
   EXPECT_THAT(error_of([&] { write_random_checkpoint(tiny(), root.path()); }), HasSubstr("exists already"));
 }
 

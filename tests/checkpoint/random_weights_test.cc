@@ -67,7 +67,7 @@ TEST(RandomWeightsTest, WithoutDeviationEveryElementIsTheMean) {
 }
 
 TEST(RandomWeightsTest, OtherTypesAreRefused) {
-  EXPECT_THAT(error_of([] { filled<float>(weight, 1, DType::i32); }), testing::HasSubstr("some.weight"));
+  EXPECT_THAT(error_of([] { filled<float>(weight, 1, DType::i32); }), ::testing::HasSubstr("some.weight"));
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string error_with(const std::string& key, const Json& value) {
   return error_of([&] { config_of(tiny_config_with(key, value)); });
@@ -108,7 +108,7 @@ TEST(ReadConfigTest, DecimalsArePositiveNumbers) {
 }
 
 TEST(ReadConfigTest, NaNIsNoJson) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_checkpoint(directory.path(), tiny_config(), tiny_tensors());
   write_text(directory.path() / "config.json", R"({"rope_theta": NaN})");
   EXPECT_THAT(error_of([&] { Checkpoint::open(directory.path()); }),

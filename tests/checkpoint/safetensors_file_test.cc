@@ -3,11 +3,11 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(SafetensorsFileTest, ViewsSurviveAMove) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto path =
       write_text(directory.path() / "x.safetensors", safetensors_file({{"x", {"U8", {2}, "ab"}}}));
   SafetensorsFile first(path);
@@ -20,7 +20,7 @@ TEST(SafetensorsFileTest, ViewsSurviveAMove) {
 }
 
 TEST(SafetensorsFileTest, UnknownNamesAreNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const SafetensorsFile file(write_text(directory.path() / "x.safetensors", safetensors_file({})));
   EXPECT_EQ(file.find("y"), nullptr);
   EXPECT_THAT(error_of([&] { file.tensor("y"); }),
@@ -33,7 +33,7 @@ TEST(SafetensorsFileTest, MissingFilesAreNamed) {
 }
 
 TEST(SafetensorsFileTest, ReleasedPagesReadTheSameAgain) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::string content(100'000, 'q');
   const SafetensorsFile file(
       write_text(directory.path() / "x.safetensors", safetensors_file({{"x", {"U8", {100'000}, content}}})));

@@ -6,8 +6,8 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 SafetensorsHeader parse(const std::string& file) {
   return parse_safetensors_header(std::as_bytes(std::span(file)), "w.safetensors");
@@ -144,7 +144,7 @@ TEST(SafetensorsHeaderTest, ShapesAreNonNegativeIntegers) {
     const std::string header =
         fmt::format(R"({{"a": {{"dtype": "U8", "shape": [{}], "data_offsets": [0, 8]}}}})", extent);
     EXPECT_THAT(error_in_header(header),
-                testing::AnyOf(HasSubstr("non-negative"), HasSubstr("not valid JSON")))
+                ::testing::AnyOf(HasSubstr("non-negative"), HasSubstr("not valid JSON")))
         << extent;
   }
 }

@@ -5,8 +5,8 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -15,7 +15,7 @@ std::string text_of(const TensorView& view) {
 }
 
 TEST(SafetensorsWriterTest, OurReaderReadsWhatItWrote) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const auto path = folder.path() / "a.safetensors";
   const std::vector<StoredTensor> tensors{{"matrix", DType::f32, {2, 3}},
                                           {"a \"quoted\" name", DType::bf16, {5}},
@@ -42,14 +42,14 @@ TEST(SafetensorsWriterTest, OurReaderReadsWhatItWrote) {
 }
 
 TEST(SafetensorsWriterTest, AFileMayHoldNoTensors) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const auto path = folder.path() / "a.safetensors";
   SafetensorsWriter(path, {}, {}).finish();
   EXPECT_TRUE(SafetensorsFile(path).tensors().empty());
 }
 
 TEST(SafetensorsWriterTest, TooManyAndTooFewBytesAreRefused) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const auto path = folder.path() / "a.safetensors";
   SafetensorsWriter writer(path, {{"t", DType::u8, {4}}});
   EXPECT_THAT(error_of([&] { writer.write(bytes_of("12345")); }),
@@ -59,7 +59,7 @@ TEST(SafetensorsWriterTest, TooManyAndTooFewBytesAreRefused) {
 }
 
 TEST(SafetensorsWriterTest, NamesAndShapesThatNoReaderTakesAreRefused) {
-  const TemporaryDirectory folder;
+  const TemporaryFolder folder;
   const auto path = folder.path() / "a.safetensors";
   const auto error = [&](const std::vector<StoredTensor>& tensors) {
     return error_of([&] { const SafetensorsWriter writer(path, tensors); });

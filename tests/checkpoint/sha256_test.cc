@@ -4,14 +4,14 @@ namespace sinkscope {
 namespace {
 
 TEST(Sha256Test, OfOneFileIsItsOrdinaryChecksum) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::vector<std::filesystem::path> files = {write_text(directory.path() / "a", "abc")};
   // FIPS 180-2, appendix B.1
   EXPECT_EQ(sha256_of_files(files), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(Sha256Test, OfSeveralFilesIsThatOfTheirConcatenation) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::vector<std::filesystem::path> parts = {write_text(directory.path() / "1", "a"),
                                                     write_text(directory.path() / "2", ""),
                                                     write_text(directory.path() / "3", "bc")};
@@ -19,7 +19,7 @@ TEST(Sha256Test, OfSeveralFilesIsThatOfTheirConcatenation) {
 }
 
 TEST(Sha256Test, FilesLargerThanABlockAreReadWhole) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::vector<std::filesystem::path> files = {
       write_text(directory.path() / "a", std::string(1'000'000, 'a')),
       write_text(directory.path() / "b", std::string(2'000'000, 'a'))};
@@ -30,11 +30,11 @@ TEST(Sha256Test, FilesLargerThanABlockAreReadWhole) {
 }
 
 TEST(Sha256Test, MissingFilesAndFoldersAreNamed) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::vector<std::filesystem::path> missing = {directory.path() / "none"};
-  EXPECT_THAT(error_of([&] { sha256_of_files(missing); }), testing::HasSubstr("none"));
+  EXPECT_THAT(error_of([&] { sha256_of_files(missing); }), ::testing::HasSubstr("none"));
   const std::vector<std::filesystem::path> folder = {directory.path()};
-  EXPECT_THAT(error_of([&] { sha256_of_files(folder); }), testing::HasSubstr("cannot read"));
+  EXPECT_THAT(error_of([&] { sha256_of_files(folder); }), ::testing::HasSubstr("cannot read"));
 }
 
 }  // namespace

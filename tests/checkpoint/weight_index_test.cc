@@ -5,8 +5,8 @@
 namespace sinkscope {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 std::string error_in(std::string_view text) {
   return error_of([&] { parse_weight_index(text, "i.json"); });

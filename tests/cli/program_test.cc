@@ -43,7 +43,7 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto result = run_program({"plot", "x"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
-  EXPECT_THAT(result.error, HasSubstr("run, forward, tokenize, inspect, fetch, bench, make-checkpoint"));
+  EXPECT_THAT(result.error, HasSubstr("run, forward, score, tokenize, inspect, fetch, bench, make-checkpoint"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {

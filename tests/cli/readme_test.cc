@@ -66,7 +66,7 @@ TEST_F(Readme, ADtypeIsComparedWithFloat32) {
       {source + "/examples/dtype_agreement.py", SINKSCOPE_PROGRAM, "tiny-llada", folder / "r", "f32"});
   EXPECT_EQ(result.status, 0) << result.error;
   EXPECT_THAT(result.out,
-              HasSubstr("8 masked positions: top-1 agreement 100.00%, largest logit difference 0.000"));
+              HasSubstr("8 positions: top-1 agreement 100.00%, largest logit difference 0.000"));
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 namespace sinkscope {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::ThrowsMessage;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
 
 NpyHeader read(const std::string& array) {
   return read_npy_header(std::as_bytes(std::span(array)), "array x");

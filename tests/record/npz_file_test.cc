@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "record/python.h"
-#include "record/temporary_folder.h"
 #include "record/zip_bytes.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
@@ -14,12 +14,12 @@ namespace {
 using test::deflated_zip;
 using test::npy_of;
 using test::run_python;
-using test::TemporaryFolder;
 using test::zip_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::ThrowsMessage;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TemporaryFolder;
+using ::testing::ThrowsMessage;
 
 NpzFile open(const std::string& archive, std::uint64_t limit = NpzFile::default_inflate_limit) {
   return {std::as_bytes(std::span(archive)), "x.npz", limit};

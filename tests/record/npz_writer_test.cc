@@ -12,19 +12,19 @@
 #include <numeric>
 
 #include "record/python.h"
-#include "record/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
 
-using test::content_of;
-using test::names_in;
 using test::run_python;
-using test::TemporaryFolder;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::ThrowsMessage;
+using testing::content_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::names_in;
+using testing::TemporaryFolder;
+using ::testing::ThrowsMessage;
 
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 
@@ -130,7 +130,7 @@ TEST(NpzWriter, AppearsOnlyWhenFinished) {
 
 TEST(NpzWriter, AnUnfinishedWriterLeavesNothingAndSparesTheOldFile) {
   const TemporaryFolder folder;
-  test::write_content(folder / "a.npz", "old");
+  testing::write_file(folder / "a.npz", "old");
   {
     NpzWriter writer(folder / "a.npz");
     writer.declare("x", ArrayType::int32, {1});
@@ -253,7 +253,7 @@ TEST(NpzWriter, APlaceThatCannotBeWrittenIsNamedAtOnce) {
   const TemporaryFolder folder;
   EXPECT_THAT([&] { NpzWriter(folder / "none/a.npz"); },
               ThrowsMessage<Error>(HasSubstr("none/a.npz: No such file or directory")));
-  test::write_content(folder / "file", "");
+  testing::write_file(folder / "file", "");
   EXPECT_THAT([&] { NpzWriter(folder / "file/a.npz"); }, ThrowsMessage<Error>(HasSubstr("Not a directory")));
   std::filesystem::create_directory(folder / "folder.npz");
   EXPECT_THAT([&] { NpzWriter(folder / "folder.npz"); }, ThrowsMessage<Error>(HasSubstr("it is a folder")));

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "record/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope::test {
 
@@ -34,9 +34,9 @@ inline std::optional<std::string> python_with_numpy() {
 }
 
 /// Runs `script` in `folder`.
-inline ProgramResult run_python(const std::string& python, const TemporaryFolder& folder,
+inline ProgramResult run_python(const std::string& python, const testing::TemporaryFolder& folder,
                                 const std::string& script) {
-  write_content(folder / "script.py", "import numpy as np\n" + script);
+  testing::write_file(folder / "script.py", "import numpy as np\n" + script);
   return run_program("cd '" + folder.path().string() + "' && " + python + " script.py");
 }
 

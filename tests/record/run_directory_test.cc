@@ -11,20 +11,20 @@
 #include <thread>
 
 #include "base/json.h"
-#include "record/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
 
-using test::content_of;
-using test::names_in;
-using test::TemporaryFolder;
-using test::write_content;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::MatchesRegex;
-using testing::ThrowsMessage;
+using testing::content_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using testing::names_in;
+using testing::TemporaryFolder;
+using ::testing::ThrowsMessage;
+using testing::write_file;
 
 RunInfo example_info() {
   RunInfo info;
@@ -95,7 +95,7 @@ TEST(RunFolder, IsMadeOnceForEachOfManyAtOnce) {
 
 TEST(RunFolder, APlaceThatCannotHoldItIsNamed) {
   const TemporaryFolder folder;
-  write_content(folder / "file", "");
+  write_file(folder / "file", "");
   EXPECT_THAT(
       [&] {
         make_run_folder(folder / "file", {4, 8, 8}, 0);
@@ -193,7 +193,7 @@ TEST(RunDirectory, TakesAnEmptyFolderButNoUsedOne) {
   { RunDirectory::create(folder / "empty", example_info()); }
   EXPECT_THAT([&] { RunDirectory::create(folder / "empty", example_info()); },
               ThrowsMessage<UsageError>(HasSubstr("--resume")));
-  write_content(folder / "file", "");
+  write_file(folder / "file", "");
   EXPECT_THAT([&] { RunDirectory::create(folder / "file", example_info()); },
               ThrowsMessage<UsageError>(HasSubstr("is a file")));
 }
@@ -267,7 +267,7 @@ TEST(Resume, CutsOffATornLine) {
       write_arrays(folder / "run", 1);
     }
     const std::string sound = content_of(folder / "run/samples.jsonl");
-    write_content(folder / "run/samples.jsonl", sound + torn);
+    write_file(folder / "run/samples.jsonl", sound + torn);
     EXPECT_EQ(read_samples(folder / "run").size(), 1U);
     RunDirectory run = RunDirectory::resume(folder / "run");
     EXPECT_THAT(run.finished(), ElementsAre(0));
@@ -299,15 +299,15 @@ TEST(Resume, RemovesOnlyItsOwnLeftovers) {
   const TemporaryFolder folder;
   { RunDirectory::create(folder / "run", example_info()); }
   std::filesystem::create_directory(folder / "run/sample_00004.npz.123-0.tmp");
-  write_content(folder / "run/sample_00004.npz.123-0.tmp/array-0", "x");
-  write_content(folder / "run/run.json.tmp", "x");
-  write_content(folder / "run/notes.tmp", "the user's");
+  write_file(folder / "run/sample_00004.npz.123-0.tmp/array-0", "x");
+  write_file(folder / "run/run.json.tmp", "x");
+  write_file(folder / "run/notes.tmp", "the user's");
   RunDirectory::resume(folder / "run");
   EXPECT_THAT(names_in(folder / "run"), ElementsAre("notes.tmp", "run.json", "samples.jsonl"));
 }
 
 // The process dies without any chance to clean up: in the middle of a sample, or at its end.
-class KilledRun : public testing::TestWithParam<bool> {};
+class KilledRun : public ::testing::TestWithParam<bool> {};
 
 TEST_P(KilledRun, CanBeResumed) {
   const bool arrays_done = GetParam();
@@ -340,7 +340,7 @@ TEST_P(KilledRun, CanBeResumed) {
               ElementsAre("run.json", "sample_00000.npz", "sample_00001.npz", "samples.jsonl"));
 }
 
-INSTANTIATE_TEST_SUITE_P(BeforeAndAfterTheArrays, KilledRun, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(BeforeAndAfterTheArrays, KilledRun, ::testing::Bool());
 
 TEST(Resume, RefusesWhatIsNoRun) {
   const TemporaryFolder folder;
@@ -351,8 +351,8 @@ TEST(Resume, RefusesWhatIsNoRun) {
 
 TEST(ReadRun, NeedsLittleFromRunsMadeElsewhere) {
   const TemporaryFolder folder;
-  write_content(folder / "run.json", R"({"format":1,"model":{"layers":2,"heads":3,"mask_id":null}})");
-  write_content(folder / "samples.jsonl", "{\"index\":5}\n{\"index\":0,\"reference\":null,\"more\":{}}\n");
+  write_file(folder / "run.json", R"({"format":1,"model":{"layers":2,"heads":3,"mask_id":null}})");
+  write_file(folder / "samples.jsonl", "{\"index\":5}\n{\"index\":0,\"reference\":null,\"more\":{}}\n");
   EXPECT_EQ(read_run_info(folder.path()).model.heads, 3);
   EXPECT_FALSE(read_run_info(folder.path()).model.mask_id.has_value());
   EXPECT_EQ(read_samples(folder.path()).at(0).index, 5);
@@ -362,7 +362,7 @@ TEST(ReadRun, NeedsLittleFromRunsMadeElsewhere) {
 TEST(ReadRun, NamesTheFieldAtFault) {
   const auto refusal = [](const std::string& json, const std::string& message) {
     const TemporaryFolder folder;
-    write_content(folder / "run.json", json);
+    write_file(folder / "run.json", json);
     EXPECT_THAT([&] { read_run_info(folder.path()); }, ThrowsMessage<Error>(HasSubstr("run.json" + message)));
   };
   refusal("[]", " is an array, not an object");
@@ -383,7 +383,7 @@ TEST(ReadRun, NamesTheFieldAtFault) {
 TEST(ReadRun, NamesTheLineAtFault) {
   const auto refusal = [](const std::string& lines, const std::string& message) {
     const TemporaryFolder folder;
-    write_content(folder / "samples.jsonl", lines);
+    write_file(folder / "samples.jsonl", lines);
     EXPECT_THAT([&] { read_samples(folder.path()); },
                 ThrowsMessage<Error>(HasSubstr("samples.jsonl" + message)));
   };
@@ -401,8 +401,8 @@ TEST(Machine, IsDescribed) {
   EXPECT_GT(machine.memory_bytes, 1 << 20);
   EXPECT_THAT(machine.os, HasSubstr(" "));
 #if defined(__x86_64__)
-  EXPECT_THAT(machine.cpu, testing::Not(IsEmpty()));
-  EXPECT_THAT(machine.instruction_sets, testing::Contains("sse4_2"));
+  EXPECT_THAT(machine.cpu, ::testing::Not(IsEmpty()));
+  EXPECT_THAT(machine.instruction_sets, ::testing::Contains("sse4_2"));
 #endif
 }
 

@@ -3,16 +3,16 @@
 #include <sinkscope/sample_writer.h>
 
 #include "record/python.h"
-#include "record/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
 
 using test::run_python;
-using test::TemporaryFolder;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using ::testing::ThrowsMessage;
 
 // Two layers, four heads, two of them KV heads, five positions.
 SampleLayout small_layout() {
@@ -138,7 +138,7 @@ TEST(SampleWriter, TheDocumentedPythonExampleWorks) {
   }
   writer.finish(std::vector<std::int32_t>{9, 9, 9, 9, 7});
   const std::string page =
-      test::content_of(std::filesystem::path(SINKSCOPE_SOURCE_DIR) / "docs/run-directory.md");
+      testing::content_of(std::filesystem::path(SINKSCOPE_SOURCE_DIR) / "docs/run-directory.md");
   const std::size_t begin = page.find("```python\n") + 10;
   std::string example = page.substr(begin, page.find("```", begin) - begin);
   const std::string place = "runs/T0131_120000-S128-L128-B32";
@@ -146,7 +146,7 @@ TEST(SampleWriter, TheDocumentedPythonExampleWorks) {
   example.replace(example.find(place), place.size(), "run");
   const auto result = run_python(*python, folder, example);
   EXPECT_EQ(result.status, 0) << result.output;
-  EXPECT_THAT(result.output, testing::StartsWith("step 0 layer 1 head 3 key 4 token 0 C 8.5\n"));
+  EXPECT_THAT(result.output, ::testing::StartsWith("step 0 layer 1 head 3 key 4 token 0 C 8.5\n"));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include <gmock/gmock.h>
 #include <sinkscope/token_writer.h>
 
-#include "record/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::ElementsAre;
+using testing::TemporaryFolder;
 
 TEST(TokenWriter, WritesOneRowATokenAndTheGrowingSequence) {
   const TemporaryFolder folder;

@@ -5,13 +5,13 @@
 #include <sinkscope/tokenizer.h>
 
 #include "base/json.h"
-#include "text/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const Message hi = {"user", "Hi there"};
 const Message brief = {"system", "Be brief."};
@@ -74,7 +74,7 @@ const NamedCase named_cases[] = {
      "<role>ASSISTANT</role>"},
 };
 
-class Named : public testing::TestWithParam<NamedCase> {};
+class Named : public ::testing::TestWithParam<NamedCase> {};
 
 TEST_P(Named, WritesTheFamilysFormat) {
   const ChatTemplate chat = chat_template_named(GetParam().name);
@@ -82,7 +82,7 @@ TEST_P(Named, WritesTheFamilysFormat) {
   EXPECT_EQ(templated(chat, {brief, hi}), GetParam().system);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Named, testing::ValuesIn(named_cases));
+INSTANTIATE_TEST_SUITE_P(Families, Named, ::testing::ValuesIn(named_cases));
 
 TEST(ChatTemplateNamed, AnswersTakeTheirPlaceBetweenTheQuestions) {
   const std::vector<Message> talk{hi, {"assistant", " Yes? "}, {"user", "Why?"}};
@@ -98,8 +98,9 @@ TEST(ChatTemplateNamed, AnswersTakeTheirPlaceBetweenTheQuestions) {
 }
 
 TEST(ChatTemplateNamed, MistralsFirstHasNoSystemRole) {
-  EXPECT_THAT(templated_error(chat_template_named("mistral-v0.1"), {brief, hi}),
-              testing::EndsWith("the chat template refuses these messages: mistral-v0.1 has no role system"));
+  EXPECT_THAT(
+      templated_error(chat_template_named("mistral-v0.1"), {brief, hi}),
+      ::testing::EndsWith("the chat template refuses these messages: mistral-v0.1 has no role system"));
 }
 
 TEST(ChatTemplateNamed, LladaTrimsContentAndPutsBosOnce) {
@@ -112,19 +113,20 @@ TEST(ChatTemplateNamed, LladaTrimsContentAndPutsBosOnce) {
 }
 
 TEST(ChatTemplateNamed, TakesTheTokensOfTheCheckpoint) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const auto bos = [&] {
     const std::string text = templated(chat_template_named("llada", folder.path()), {hi});
     return text.substr(0, text.find("<|start_header_id|>"));
   };
   EXPECT_EQ(bos(), "<|startoftext|>");
-  folder.write("special_tokens_map.json", R"({"bos_token": "<C>"})");
+  testing::write_file(folder / "special_tokens_map.json", R"({"bos_token": "<C>"})");
   EXPECT_EQ(bos(), "<C>");
-  folder.write("tokenizer_config.json", R"({"bos_token": "<A>"})");
+  testing::write_file(folder / "tokenizer_config.json", R"({"bos_token": "<A>"})");
   EXPECT_EQ(bos(), "<A>");
-  folder.write("tokenizer_config.json", R"({"bos_token": {"content": "<B>", "special": true}})");
+  testing::write_file(folder / "tokenizer_config.json",
+                      R"({"bos_token": {"content": "<B>", "special": true}})");
   EXPECT_EQ(bos(), "<B>");
-  folder.write("tokenizer_config.json", R"({"bos_token": 7})");
+  testing::write_file(folder / "tokenizer_config.json", R"({"bos_token": 7})");
   EXPECT_THAT(choose_error(folder.path(), "llada"),
               HasSubstr("bos_token is an integer; a string would be right"));
 }
@@ -142,7 +144,7 @@ TEST(ChatTemplateNamed, ListsTheNamesThereAre) {
 }
 
 TEST(ChooseChatTemplate, TheFamilyDecidesWhereTheFolderIsSilent) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   for (const char* family : {"llada", "mmada", "llada-moe", "dream", "qwen2", "qwen3"})
     EXPECT_EQ(choose_chat_template(folder.path(), family).name, family);
   for (const char* family : {"llama", "mistral"})
@@ -154,10 +156,11 @@ TEST(ChooseChatTemplate, TheFamilyDecidesWhereTheFolderIsSilent) {
 }
 
 TEST(ChooseChatTemplate, TheFoldersProgramRuns) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   const std::string program =
       "{{ bos_token }}{% for m in messages %}({{ m.role }}){{ m.content }}{% endfor %}";
-  folder.write("tokenizer_config.json", Json{{"chat_template", program}, {"bos_token", "<B>"}}.dump());
+  testing::write_file(folder / "tokenizer_config.json",
+                      Json{{"chat_template", program}, {"bos_token", "<B>"}}.dump());
   EXPECT_EQ(templated(choose_chat_template(folder.path(), "other"), {brief, hi}),
             "<B>(system)Be brief.(user)Hi there");
   // MMaDA's scripts put their own in its place.
@@ -165,53 +168,54 @@ TEST(ChooseChatTemplate, TheFoldersProgramRuns) {
 }
 
 TEST(ChooseChatTemplate, TheJinjaFileComesFirst) {
-  const TemporaryFolder folder;
-  folder.write("tokenizer_config.json", R"({"chat_template": "config"})");
-  folder.write("chat_template.jinja", "file\n");
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "tokenizer_config.json", R"({"chat_template": "config"})");
+  testing::write_file(folder / "chat_template.jinja", "file\n");
   EXPECT_EQ(templated(choose_chat_template(folder.path(), "llada"), {}), "file");
 }
 
 TEST(ChooseChatTemplate, OfSeveralTemplatesTheDefaultCounts) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   Json list = {{{"name", "tool_use"}, {"template", "{{ tools }}"}},
                {{"name", "default"}, {"template", "right"}}};
-  folder.write("tokenizer_config.json", Json{{"chat_template", list}}.dump());
+  testing::write_file(folder / "tokenizer_config.json", Json{{"chat_template", list}}.dump());
   EXPECT_EQ(templated(choose_chat_template(folder.path(), "llada"), {}), "right");
   list.erase(1);
-  folder.write("tokenizer_config.json", Json{{"chat_template", list}}.dump());
+  testing::write_file(folder / "tokenizer_config.json", Json{{"chat_template", list}}.dump());
   EXPECT_THAT(choose_error(folder.path(), "llada"),
               HasSubstr("has no template named \"default\"; use --raw"));
 }
 
 TEST(ChooseChatTemplate, NamesTheLineOfAProgramThatIsNone) {
-  const TemporaryFolder folder;
-  folder.write("chat_template.jinja", "{{ bos_token }}\n{% import 'x' as y %}");
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "chat_template.jinja", "{{ bos_token }}\n{% import 'x' as y %}");
   EXPECT_THAT(
       choose_error(folder.path(), "llada"),
       StartsWith((folder.path() / "chat_template.jinja").string() +
                  " line 2: the statement {% import %} is not supported; use --raw to send prompts without a "
                  "template, or --template NAME for one of llada, "));
-  folder.write("chat_template.jinja", "\xFF");
+  testing::write_file(folder / "chat_template.jinja", "\xFF");
   EXPECT_THAT(choose_error(folder.path(), "llada"), HasSubstr("is not valid UTF-8"));
-  folder.write("chat_template.jinja", std::string((1 << 20) + 1, ' '));
+  testing::write_file(folder / "chat_template.jinja", std::string((1 << 20) + 1, ' '));
   EXPECT_THAT(choose_error(folder.path(), "llada"), HasSubstr("is larger than 1048576 bytes"));
 }
 
 // What transformers' apply_chat_template hands over.
 TEST(ApplyChatTemplate, TemplatesSeeWhatTransformersShowsThem) {
-  const TemporaryFolder folder;
-  folder.write("tokenizer_config.json", R"({"bos_token": null, "eos_token": "<E>"})");
-  folder.write("chat_template.jinja",
-               "{{ tools is none }}{{ tools is defined }}{{ documents is none }}{{ add_generation_prompt }}"
-               "{{ bos_token is defined }}{{ eos_token }}{{ enable_thinking is defined }}{{ date_string is "
-               "defined }}");
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "tokenizer_config.json", R"({"bos_token": null, "eos_token": "<E>"})");
+  testing::write_file(
+      folder / "chat_template.jinja",
+      "{{ tools is none }}{{ tools is defined }}{{ documents is none }}{{ add_generation_prompt }}"
+      "{{ bos_token is defined }}{{ eos_token }}{{ enable_thinking is defined }}{{ date_string is "
+      "defined }}");
   EXPECT_EQ(templated(choose_chat_template(folder.path(), "llada"), {}),
             "TrueTrueTrueTrueFalse<E>FalseFalse");
 }
 
 TEST(ApplyChatTemplate, TheDayIsTheOneSet) {
-  const TemporaryFolder folder;
-  folder.write("chat_template.jinja", "{{ strftime_now('%d %b %Y') }}");
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "chat_template.jinja", "{{ strftime_now('%d %b %Y') }}");
   ChatTemplate chat = choose_chat_template(folder.path(), "llama");
   chat.today = std::chrono::year(2024) / 7 / 26;
   EXPECT_EQ(templated(chat, {}), "26 Jul 2024");

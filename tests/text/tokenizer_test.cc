@@ -3,16 +3,16 @@
 #include <thread>
 
 #include "base/files.h"
+#include "support/temporary_folder.h"
 #include "text/normalizer.h"
 #include "text/small_tokenizer.h"
-#include "text/temporary_folder.h"
 #include "text/unicode.h"
 
 namespace sinkscope {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Tokenizer test_tokenizer(const char* name) {
   const std::string path = std::string(SINKSCOPE_TEST_DATA) + "/tokenizers/" + name;
@@ -116,7 +116,7 @@ TEST(Tokenizer, MayBeUsedFromSeveralThreads) {
       for (int i = 0; i < 200; ++i) count += tokenizer.encode("hello world 🦊") == expected;
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_THAT(equal, testing::Each(200));
+  EXPECT_THAT(equal, ::testing::Each(200));
 }
 
 TEST(Tokenizer, EndlessBacktrackingIsAnError) {
@@ -152,18 +152,18 @@ TEST(TokenizerJson, RefusesWhatIsNoTokenizer) {
 }
 
 TEST(TokenizerLoad, NamesTheFilesThatWouldBeRight) {
-  const TemporaryFolder folder;
+  const testing::TemporaryFolder folder;
   EXPECT_EQ(load_folder_error(folder.path()),
             folder.path().string() +
                 " has no tokenizer: a tokenizer.json, or a vocab.json with a merges.txt, would be right");
-  folder.write("vocab.json", "{}");
+  testing::write_file(folder / "vocab.json", "{}");
   EXPECT_THAT(load_folder_error(folder.path()), HasSubstr("has no tokenizer"));
 }
 
 TEST(TokenizerLoad, PrefersTokenizerJson) {
-  const TemporaryFolder folder;
-  folder.write("tokenizer.json", small_tokenizer().dump());
-  folder.write("vocab.json", "broken");
+  const testing::TemporaryFolder folder;
+  testing::write_file(folder / "tokenizer.json", small_tokenizer().dump());
+  testing::write_file(folder / "vocab.json", "broken");
   EXPECT_THAT(Tokenizer::load(folder.path()).encode("abc"), ElementsAre(5));
 }
 

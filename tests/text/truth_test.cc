@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/json.h"
-#include "text/temporary_folder.h"
+#include "support/temporary_folder.h"
 
 namespace sinkscope {
 namespace {
@@ -36,7 +36,7 @@ void expect_truth(const Tokenizer& tokenizer, const fs::path& truth_file) {
   EXPECT_GT(count, 600u);
 }
 
-class Truth : public testing::TestWithParam<TruthCase> {};
+class Truth : public ::testing::TestWithParam<TruthCase> {};
 
 TEST_P(Truth, IdsAndTextAgree) {
   const fs::path shared = SINKSCOPE_SHARED_DIR;
@@ -47,12 +47,12 @@ TEST_P(Truth, IdsAndTextAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, Truth,
-                         testing::Values(TruthCase{"qwen3.jsonl", "tokenizers/qwen3"},
-                                         TruthCase{"llama3_1.jsonl", "tokenizers/llama3_1"},
-                                         TruthCase{"llada-style.jsonl", "tokenizers/llada-style"},
-                                         TruthCase{"dream-derived.jsonl", "tokenizers/dream-derived"},
-                                         TruthCase{"tiny-llada.jsonl", "models/tiny-llada"},
-                                         TruthCase{"stories260k.jsonl", "models/stories260k"}));
+                         ::testing::Values(TruthCase{"qwen3.jsonl", "tokenizers/qwen3"},
+                                           TruthCase{"llama3_1.jsonl", "tokenizers/llama3_1"},
+                                           TruthCase{"llada-style.jsonl", "tokenizers/llada-style"},
+                                           TruthCase{"dream-derived.jsonl", "tokenizers/dream-derived"},
+                                           TruthCase{"tiny-llada.jsonl", "models/tiny-llada"},
+                                           TruthCase{"stories260k.jsonl", "models/stories260k"}));
 
 // Dream publishes vocab.json and merges.txt only.
 TEST(TruthWithoutTokenizerJson, IdsAndTextAgree) {
@@ -60,7 +60,7 @@ TEST(TruthWithoutTokenizerJson, IdsAndTextAgree) {
   const fs::path truth = shared / "truth" / "dream-derived.jsonl";
   const fs::path folder = shared / "tokenizers" / "dream-derived";
   if (!fs::exists(truth) || !fs::exists(folder)) GTEST_SKIP() << "needs " << truth << " and " << folder;
-  const TemporaryFolder slow;
+  const testing::TemporaryFolder slow;
   fs::copy_file(folder / "vocab.json", slow.path() / "vocab.json");
   fs::copy_file(folder / "merges.txt", slow.path() / "merges.txt");
   std::ifstream file(folder / "tokenizer.json");
@@ -68,8 +68,8 @@ TEST(TruthWithoutTokenizerJson, IdsAndTextAgree) {
   Json decoder = Json::object();
   for (const Json& token : fast.at("added_tokens"))
     decoder[std::to_string(token.at("id").get<int>())] = token;
-  slow.write("tokenizer_config.json",
-             Json{{"tokenizer_class", "Qwen2Tokenizer"}, {"added_tokens_decoder", decoder}}.dump());
+  testing::write_file(slow / "tokenizer_config.json",
+                      Json{{"tokenizer_class", "Qwen2Tokenizer"}, {"added_tokens_decoder", decoder}}.dump());
   expect_truth(Tokenizer::load(slow.path()), truth);
 }
 

@@ -1,0 +1,284 @@
+"""The denoising loops of LLaDA and Dream, with Fast-dLLM's caches and threshold, and autoregressive decoding."""
+
+import numpy as np
+
+from sinks import removed_keys
+from torch_random import Generator, linspace32
+from transformer import Cache, softmax
+
+DEFAULTS = {
+    "gen_len": 8, "steps": 8, "block_len": 8, "temperature": 0.0, "cfg": 0.0, "remasking": "low_confidence",
+    "alg": "origin", "alg_temp": 0.0, "top_p": 1.0, "top_k": 0, "eps": 1e-3, "confidence_from": "tempered",
+    "threshold": None, "cache": "none", "forbid_mask": False, "sink_top_k": 0, "epsilon": 0.0}
+
+
+class Row:
+    """One sequence that a model sees again and again: its cache, and the intervention on its keys."""
+
+    def __init__(self, model, options):
+        self.model, self.options = model, options
+        self.cache, self.columns, self.removed = Cache(), None, None
+
+    def forward(self, ids, begin, end, masked, prompt_length):
+        """Logits [end - begin, V] of these positions; keys and values of all others are the kept ones."""
+        top_k = self.options["sink_top_k"]
+        self.removed = None
+        if top_k and self.columns is not None:
+            self.removed = removed_keys(self.columns, len(ids), top_k, self.options["epsilon"])
+        if begin == 0 and end == len(ids):
+            self.cache = Cache()
+        logits, maps, _ = self.model.forward(ids[begin:end], begin, self.cache, self.removed)
+        position = np.arange(begin, end)
+        classes = [~masked[begin:end] & (position < prompt_length),
+                   ~masked[begin:end] & (position >= prompt_length), masked[begin:end]]
+        self.by_class = np.stack([maps[:, :, rows].sum(2) for rows in classes])
+        self.columns = self.by_class.sum(0)
+        return logits
+
+
+class Trace:
+    """What a run directory holds of a sample."""
+
+    def __init__(self):
+        self.states, self.confidence, self.proposed, self.columns, self.removed = [], [], [], [], []
+
+    def forward(self, ids, row):
+        self.states.append(ids.copy())
+        self.columns.append(row.by_class)
+        shape = (row.model.layers, row.model.heads, len(ids))
+        self.removed.append(np.zeros(shape, np.uint8) if row.removed is None else row.removed)
+        self.confidence.append(np.full(len(ids), np.nan))
+        self.proposed.append(np.full(len(ids), -1))
+
+    def chosen(self, positions, tokens, confidences):
+        self.proposed[-1][positions] = tokens
+        self.confidence[-1][positions] = confidences
+
+    def finish(self, ids):
+        self.states.append(ids.copy())
+        return self
+
+
+def surest(confidence, positions, count):
+    """The `count` positions of largest confidence; ties: lower index."""
+    return sorted(positions, key=lambda p: (-confidence[p], p))[:count]
+
+
+def above_threshold(confidence, positions, threshold):
+    """All that reach the threshold, and the surest in any case."""
+    return [p for n, p in enumerate(surest(confidence, positions, len(positions))) if n == 0 or confidence[p] >= threshold]
+
+
+# LLaDA
+
+def llada(model, prompt, seed, mask_id, **changes):
+    o = DEFAULTS | changes
+    random, trace = Generator(seed), Trace()
+    row, unguided = Row(model, o), Row(model, o)
+    ids = np.array(list(prompt) + [mask_id] * o["gen_len"])
+    given = ids != mask_id
+    steps = o["steps"] // (o["gen_len"] // o["block_len"])
+    fast = o["threshold"] is not None or o["cache"] != "none"
+    for a in range(len(prompt), len(ids), o["block_len"]):
+        b = a + o["block_len"]
+        schedule = [o["block_len"] // steps + (i < o["block_len"] % steps) for i in range(steps)]
+        step = 0
+        while step < steps if o["threshold"] is None else True:
+            begin, end = (0, len(ids)) if step == 0 else {
+                "none": (0, len(ids)), "prefix": (a, len(ids)), "dual": (a, b)}[o["cache"]]
+            logits = row.forward(ids, begin, end, ids == mask_id, len(prompt))
+            if o["cfg"] > 0:
+                blind = np.where(given, mask_id, ids)
+                u = unguided.forward(blind, begin, end, blind == mask_id, len(prompt))
+                logits = u + (o["cfg"] + 1) * (logits - u)
+            trace.forward(ids, row)
+            changed = llada_step(ids, logits, begin, b, schedule[step:step + 1], mask_id, random, trace, o)
+            step += 1
+            if fast and (not changed or not (ids[a:b] == mask_id).any()):
+                break
+    return trace.finish(ids)
+
+
+def llada_step(ids, logits, begin, block_end, scheduled, mask_id, random, trace, o):
+    """Opens positions of `ids`, of which logits start at `begin`; whether any mask went."""
+    if o["forbid_mask"]:
+        logits[:, mask_id] = -np.inf
+    noisy = logits
+    if o["temperature"] > 0:
+        noisy = logits - o["temperature"] * np.log(-np.log(random.rand64(*logits.shape)))
+    x0 = noisy.argmax(-1)
+    sure = softmax(logits)[np.arange(len(x0)), x0]
+    if o["remasking"] == "random":
+        sure = random.rand32(len(x0)).astype(float)
+    token, confidence = np.full(len(ids), mask_id), np.full(len(ids), -np.inf)
+    token[begin:begin + len(x0)], confidence[begin:begin + len(x0)] = x0, sure
+    masked = begin + np.flatnonzero(ids[begin:begin + len(x0)] == mask_id)
+    candidates = masked[masked < block_end]
+    looked_at = candidates if o["threshold"] is not None or o["cache"] != "none" else masked
+    trace.proposed[-1][looked_at] = token[looked_at]
+    trace.confidence[-1][candidates] = confidence[candidates]
+    if o["threshold"] is None:
+        opened = surest(confidence, candidates, scheduled[0])
+    else:
+        opened = above_threshold(confidence, candidates, o["threshold"])
+    ids[opened] = token[opened]
+    return (token[opened] != mask_id).any()
+
+
+# Dream
+
+def kept_ids(logits, top_p, top_k):
+    """The ids that top_p, then top_k leave of one row."""
+    kept = np.ones(len(logits), bool)
+    if top_p < 1:
+        order = np.argsort(-logits, kind="stable")
+        before = np.concatenate([[0], np.cumsum(softmax(logits[order]))[:-1]])
+        kept[order[before > top_p]] = False
+    if top_k > 0:
+        limited = np.where(kept, logits, -np.inf)
+        kept &= limited >= np.sort(limited)[::-1][min(top_k, len(logits)) - 1]
+    return kept
+
+
+def dream_sample(logits, alg, random, o):
+    """(token, confidence) of one row of logits."""
+    tempered = logits / o["temperature"] if o["temperature"] > 0 else logits
+    kept = kept_ids(tempered, o["top_p"], o["top_k"])
+    p = softmax(np.where(kept, tempered, -np.inf))
+    token = random.multinomial(p) if o["temperature"] > 0 else int(p.argmax())
+    if o["confidence_from"] == "untempered":
+        p = softmax(np.where(kept, logits, -np.inf))
+    if alg == "topk_margin":
+        first, second = np.sort(p)[::-1][:2]
+        return token, first - second
+    if alg == "origin" and o["threshold"] is None:
+        return token, np.nan  # nothing is ranked
+    if alg == "entropy":
+        return token, (p * np.log(p + 1e-10)).sum()
+    return token, p[token]
+
+
+def dream(model, prompt, seed, mask_id, **changes):
+    o = DEFAULTS | changes
+    ids = np.array(list(prompt) + [mask_id] * o["gen_len"])
+    run = dream_blocks if o["cache"] != "none" else dream_whole if o["threshold"] is None else dream_budget
+    trace = Trace()
+    run(model, ids, len(prompt), Generator(seed), mask_id, trace, o)
+    return trace.finish(ids)
+
+
+def shifted_logits(row, ids, begin, end, mask_id, prompt_length, o):
+    logits = row.forward(ids, begin, end, ids == mask_id, prompt_length)
+    logits = np.concatenate([logits[:1], logits[:-1]])
+    if o["forbid_mask"]:
+        logits[:, mask_id] = -np.inf
+    return logits
+
+
+def dream_tokens(ids, logits, begin, positions, alg, random, trace, o):
+    """Samples these positions; token and confidence, -inf elsewhere, over the whole row."""
+    token, confidence = ids.copy(), np.full(len(ids), -np.inf)
+    for p in positions:
+        token[p], confidence[p] = dream_sample(logits[p - begin], alg, random, o)
+    trace.chosen(positions, token[positions], confidence[positions])
+    return token, confidence
+
+
+def drawn_positions(confidence, count, random, o):
+    """The surest, or with alg_temp a draw without replacement from softmax(confidence / alg_temp)."""
+    if count == 0:
+        return []
+    if o["alg_temp"] > 0:
+        noise = np.log(-np.log1p(-random.rand64(len(confidence))))
+        confidence = confidence / o["alg_temp"] - noise
+    return surest(confidence, range(len(confidence)), count)
+
+
+def opened_count(masks, times, step):
+    last = step == len(times) - 2
+    return masks if last else int(np.float32(masks) * (np.float32(1) - times[step + 1] / times[step]))
+
+
+def dream_whole(model, ids, prompt_length, random, mask_id, trace, o):
+    """The original loop."""
+    row, times = Row(model, o), linspace32(1, o["eps"], o["steps"] + 1)
+    for i in range(o["steps"]):
+        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
+        trace.forward(ids, row)
+        masked = np.flatnonzero(ids == mask_id)
+        if o["alg"] == "origin":
+            share = np.float32(1) if i == o["steps"] - 1 else np.float32(1) - times[i + 1] / times[i]
+            opened = masked[random.rand32(len(masked)) < share]
+            token, _ = dream_tokens(ids, logits, 0, opened, o["alg"], random, trace, o)
+        else:
+            token, confidence = dream_tokens(ids, logits, 0, masked, o["alg"], random, trace, o)
+            opened = drawn_positions(confidence, opened_count(len(masked), times, i), random, o)
+        ids[opened] = token[opened]
+
+
+def dream_budget(model, ids, prompt_length, random, mask_id, trace, o):
+    """A threshold alone: of the surest masks / steps positions, and those put off before, what passes it."""
+    row = Row(model, o)
+    budget = (ids == mask_id).sum() // o["steps"]
+    put_off, step = 0, 0
+    while True:
+        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
+        trace.forward(ids, row)
+        masked = np.flatnonzero(ids == mask_id)
+        token, confidence = dream_tokens(ids, logits, 0, masked, o["alg"], random, trace, o)
+        count = min(max((budget if step < o["steps"] else 0) + put_off, 1), len(masked))
+        opened = above_threshold(confidence, surest(confidence, masked, count), o["threshold"])
+        put_off = count - len(opened)
+        ids[opened] = token[opened]
+        step += 1
+        if not (ids == mask_id).any() or (token[opened] == mask_id).all():
+            break
+
+
+def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
+    """Fast-dLLM's block version: each block's first token is written at once from a full forward."""
+    row = Row(model, o)
+    steps = o["steps"] // (o["gen_len"] // o["block_len"])
+    times = linspace32(1, o["eps"], steps + 1)
+    for a in range(prompt_length, len(ids), o["block_len"]):
+        b = a + o["block_len"]
+        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
+        trace.forward(ids, row)
+        token, _ = dream_tokens(ids, logits, 0, np.array([a]), o["alg"], random, trace, o)
+        ids[a] = token[a]
+        step = 1
+        while (ids[a:b] == mask_id).any():
+            if o["threshold"] is None and step == steps:
+                break
+            end = len(ids) if o["cache"] == "prefix" else b
+            logits = shifted_logits(row, ids, a, end, mask_id, prompt_length, o)
+            trace.forward(ids, row)
+            masked = a + np.flatnonzero(ids[a:b] == mask_id)
+            token, confidence = dream_tokens(ids, logits, a, masked, o["alg"], random, trace, o)
+            if o["threshold"] is None:
+                opened = drawn_positions(confidence, opened_count(len(masked), times, step), random, o)
+            else:
+                opened = above_threshold(confidence, masked, o["threshold"])
+            ids[opened] = token[opened]
+            step += 1
+            if len(opened) > 0 and (token[opened] == mask_id).all():
+                break
+
+
+# Autoregressive
+
+def autoregressive(model, prompt, gen_len, sink_top_k=0, epsilon=0.0):
+    """Greedy, with kept keys: (ids, last rows [L, H, n] of each token, removed keys of each from the second on)."""
+    ids, cache, rows, removals = list(prompt), Cache(), [], []
+    for step in range(gen_len):
+        removed = None
+        if sink_top_k and step > 0:
+            visible = [np.count_nonzero(rows[-1][layer].max(0)) for layer in range(model.layers)]
+            score = rows[-1] * np.array(visible)[:, None, None]
+            removed = removed_keys(score, len(ids), sink_top_k, epsilon, visible)
+            removals.append(removed)
+        begin = 0 if step == 0 else len(ids) - 1
+        logits, maps, _ = model.forward(ids[begin:], begin, cache, removed)
+        rows.append(maps[:, :, -1])
+        ids.append(int(logits[-1].argmax()))
+    return ids, rows, removals
