@@ -19,6 +19,11 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 fs::path locate_in_hub(const HubId& id, const fs::path& cache) {
   if (cache.empty())
     throw Error("no model {}: neither HF_HUB_CACHE, HF_HOME nor HOME says where the hub cache is", id.text());
@@ -36,13 +41,13 @@ fs::path locate_in_hub(const HubId& id, const fs::path& cache) {
       (repository / "refs" / id.revision).string(), id.text());
 }
 
-// Names of the built-in models that are there.
+// Names of the built-in models that are there; what holds no config.json is something else beside them.
 std::vector<std::string> built_in_names(const ModelPlaces& places) {
   std::vector<std::string> names;
   for (const fs::path& place : places.built_in) {
     std::error_code failed;
     for (fs::directory_iterator entry(place, failed), end; !failed && entry != end; entry.increment(failed))
-      if (is_folder(entry->path())) names.push_back(entry->path().filename().string());
+      if (is_file(entry->path() / "config.json")) names.push_back(entry->path().filename().string());
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

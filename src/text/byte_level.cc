@@ -1,7 +1,9 @@
 #include "text/byte_level.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 
 #include "text/unicode.h"
 
@@ -61,6 +63,13 @@ std::optional<std::string> bytes_from_alphabet(std::string_view token) {
     bytes.push_back(static_cast<char>(byte_of[c.code_point]));
     token.remove_prefix(c.length);
   }
+  return bytes;
+}
+
+std::array<unsigned char, 256> byte_alphabet_order() {
+  std::array<unsigned char, 256> bytes{};
+  std::iota(bytes.begin(), bytes.end(), static_cast<unsigned char>(0));
+  std::stable_partition(bytes.begin(), bytes.end(), stands_for_itself);
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 // bytes.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,5 +15,9 @@ void append_byte_alphabet(std::string& out, std::string_view text);
 
 /// The bytes that a string of alphabet characters stands for; nothing if any other character is in it.
 std::optional<std::string> bytes_from_alphabet(std::string_view token);
+
+/// The bytes in the order of their characters' code points, in which trainers give them ids: those that stand
+/// for themselves, then the other 68.
+std::array<unsigned char, 256> byte_alphabet_order();
 
 }  // namespace sinkscope

@@ -73,8 +73,10 @@ TEST_F(LocateTest, RevisionsAreBranchesOrCommits) {
 
 TEST_F(LocateTest, WhatIsNotThereIsSaidWithThePlaces) {
   fs::create_directories(places_.built_in[1] / "small");
+  fs::create_directories(places_.built_in[1] / "other");  // no model
+  write_text(places_.built_in[1] / "small" / "config.json", "{}");
   EXPECT_THAT(error_for("smell"),
-              AllOf(HasSubstr("\"smell\""), HasSubstr("small"), HasSubstr("first"), HasSubstr("second")));
+              AllOf(HasSubstr("\"smell\""), HasSubstr("(small;"), HasSubstr("first"), HasSubstr("second")));
   EXPECT_THAT(error_for("a/b"), AllOf(HasSubstr("a/b"), HasSubstr(places_.hub_cache.string()),
                                       HasSubstr("`sinkscope fetch a/b`")));
   EXPECT_THAT(error_for("LLaDA"), HasSubstr("GSAI-ML/LLaDA-8B-Instruct"));
