@@ -50,7 +50,8 @@ TEST(WordCounts, NoWordReachesAcrossASpecialToken) {
 TEST(WordCounts, DoNotDependOnThreads) {
   const TemporaryFolder folder;
   std::string text;
-  for (std::int64_t i = 0; text.size() < 6'000'000; ++i) text += std::to_string(i * 7919 % 10007) + " words\n\n";
+  for (std::int64_t i = 0; text.size() < 6'000'000; ++i)
+    text += std::to_string(i * 7919 % 10007) + " words\n\n";
   write_file(folder / "a.txt", text);
   const std::vector<std::filesystem::path> files{folder / "a.txt"};
   const WordCounts one = count(files);
