@@ -2,7 +2,9 @@
 // plain operations with autograd; the products and the head's loss by themselves. GFLOP/s counts two
 // operations per multiply-add, and the backward pass as twice the forward one. Compare within one run.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
+#include <omp.h>
 
 #include "ops/differentiable/adamw.h"
 #include "ops/differentiable/attention.h"
@@ -12,6 +14,7 @@
 #include "ops/differentiable/rms_norm.h"
 #include "ops/differentiable/rope.h"
 #include "ops/differentiable/swiglu.h"
+#include "ops/parallel.h"
 
 namespace sinkscope {
 namespace {
@@ -25,6 +28,14 @@ void count_flops(benchmark::State& state, double operations) {
 
 // How a case computes.
 enum Way : std::int64_t { aten, fused_f32, fused_bf16 };
+
+// Every processor to whoever computes: our threads, or OpenMP's, which libtorch starts (and whose waiting
+// would cost ours their time).
+void use_all_processors(std::int64_t way) {
+  const auto processors = omp_get_num_procs();
+  set_thread_count(processors);
+  at::set_num_threads(way == aten ? processors : 1);
+}
 
 Backend backend_of(std::int64_t way) { return way == aten ? Backend::aten : Backend::cpu; }
 ProductPrecision precision_of(std::int64_t way) {
@@ -92,6 +103,7 @@ struct Block {
 
 // arguments: Way, shape, causal or not
 void block(benchmark::State& state) {
+  use_all_processors(state.range(0));
   const BlockShape& shape = shapes[state.range(1)];
   const Block layer(shape);
   const std::int64_t tokens = shape.batch * shape.positions;
@@ -115,6 +127,7 @@ BENCHMARK(block)
 
 // arguments: Way, rows, in, out; the forward pass and both gradients
 void linear_layer(benchmark::State& state) {
+  use_all_processors(state.range(0));
   const std::int64_t rows = state.range(1), in = state.range(2), out = state.range(3);
   const at::Tensor x = at::randn({rows, in}).requires_grad_(), w = weight(out, in);
   const at::Tensor gradient = at::randn({rows, out});
@@ -166,6 +179,7 @@ BENCHMARK(training_product)
 
 // arguments: Way, batch, positions, heads, width of a head, causal or not
 void attention_layer(benchmark::State& state) {
+  use_all_processors(state.range(0));
   const std::int64_t batch = state.range(1), positions = state.range(2), heads = state.range(3),
                      width = state.range(4);
   const auto random = [&] { return at::randn({batch, positions, heads, width}).requires_grad_(); };
@@ -187,6 +201,7 @@ BENCHMARK(attention_layer)
 
 // arguments: Way, rows, width, vocabulary
 void head_loss(benchmark::State& state) {
+  use_all_processors(state.range(0));
   const std::int64_t rows = state.range(1), width = state.range(2), vocabulary = state.range(3);
   const at::Tensor hidden = at::randn({rows, width}).requires_grad_(), head = weight(vocabulary, width);
   const auto integers = at::TensorOptions(at::kLong);
@@ -208,6 +223,7 @@ BENCHMARK(head_loss)
 
 // What passes over values once: bytes/s of what is read and written. argument: rows of 256
 void swiglu_pass(benchmark::State& state) {
+  use_all_processors(fused_f32);
   const at::Tensor gate = at::randn({state.range(0), 256}).requires_grad_(),
                    up = at::randn({state.range(0), 256});
   const at::Tensor gradient = at::randn({state.range(0), 256});
@@ -220,6 +236,7 @@ void swiglu_pass(benchmark::State& state) {
 BENCHMARK(swiglu_pass)->Arg(24576)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void norm_pass(benchmark::State& state) {
+  use_all_processors(fused_f32);
   const at::Tensor x = at::randn({state.range(0), 256}).requires_grad_(),
                    update = at::randn({state.range(0), 256}), w = at::ones({256}).requires_grad_();
   const at::Tensor gradient = at::randn({state.range(0), 256});
@@ -234,6 +251,7 @@ BENCHMARK(norm_pass)->Arg(8192)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 // argument: Way; 20 million values
 void optimiser_step(benchmark::State& state) {
+  use_all_processors(state.range(0));
   std::vector<AdamwParameter> parameters;
   for (int i = 0; i < 20; ++i)
     parameters.push_back({at::randn({1000, 1000}), at::randn({1000, 1000}), at::zeros({1000, 1000}),
