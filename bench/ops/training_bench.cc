@@ -10,6 +10,7 @@
 #include "ops/differentiable/attention.h"
 #include "ops/differentiable/cross_entropy.h"
 #include "ops/differentiable/embedding.h"
+#include "ops/differentiable/kept_memory.h"
 #include "ops/differentiable/linear.h"
 #include "ops/differentiable/rms_norm.h"
 #include "ops/differentiable/rope.h"
@@ -35,6 +36,7 @@ void use_all_processors(std::int64_t way) {
   const auto processors = omp_get_num_procs();
   set_thread_count(processors);
   at::set_num_threads(way == aten ? processors : 1);
+  keep_freed_memory();
 }
 
 Backend backend_of(std::int64_t way) { return way == aten ? Backend::aten : Backend::cpu; }

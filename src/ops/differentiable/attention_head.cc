@@ -15,7 +15,9 @@ namespace {
 // room for keys and values in a megabyte of second-level cache. Backward, a tile is a square of scores.
 constexpr std::int64_t most_scores = std::int64_t{1} << 17;
 constexpr std::int64_t most_queries = 128, fewest_queries = 32;
-constexpr std::int64_t square = 128;
+
+// A square of 256 costs fewer calls, one of 128 skips more of what a causal mask hides.
+std::int64_t square_of(const AttentionMask& mask) { return mask.causal ? 128 : 256; }
 
 std::int64_t queries_of_a_tile(std::int64_t positions) {
   return std::clamp(most_scores / positions / 16 * 16, fewest_queries, most_queries);
@@ -201,6 +203,7 @@ void attend_backward(const HeadShape& shape, const HeadFactors<T>& factors, Head
     factor_kernels<T>(kernels).convert(output_gradient.row(i), rounded + i * shape.width, shape.width);
   }
   const HeadBackward<T> head{shape, factors, rounded, log_sum, delta.data()};
+  const std::int64_t square = square_of(shape.mask);
   std::vector<bool> begun(static_cast<std::size_t>((shape.positions + square - 1) / square), false);
   for (std::int64_t key = 0; key < shape.positions; key += square) {
     const Span keys{key, std::min(key + square, shape.positions)};

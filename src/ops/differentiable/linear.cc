@@ -17,8 +17,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A piece of a weight's gradient that one thread sums over all rows.
-constexpr std::int64_t tile_outputs = 128, tile_inputs = 256;
+// Pieces of the weights' gradients, each summed by one thread over all rows: larger ones are quicker, but
+// there should be enough for all threads.
+constexpr std::int64_t tile_inputs = 256;
+constexpr std::int64_t many_tiles = 8;
 
 struct Sizes {
   std::int64_t rows, in;
@@ -118,28 +120,37 @@ at::Tensor input_gradient(const Backward& pass, const variable_list& factors, at
 
 struct Tile {
   std::size_t weight;
-  std::int64_t output, input;
+  std::int64_t output, outputs, input, inputs;
 };
+
+std::vector<Tile> cut_weights(const Backward& pass, std::int64_t tile_outputs) {
+  std::vector<Tile> tiles;
+  for (std::size_t i = 0; i < pass.weights.size(); ++i) {
+    const std::int64_t out = pass.wants_weight[i] ? pass.weights[i].size(0) : 0;
+    for (std::int64_t output = 0; output < out; output += tile_outputs)
+      for (std::int64_t input = 0; input < pass.in; input += tile_inputs)
+        tiles.push_back(
+            {i, output, std::min(tile_outputs, out - output), input, std::min(tile_inputs, pass.in - input)});
+  }
+  return tiles;
+}
 
 // dW = dy^T x, every tile of it over all rows at once.
 template <typename T>
 variable_list weight_gradients(const Backward& pass, const variable_list& factors) {
   variable_list gradients(pass.weights.size());
-  std::vector<Tile> tiles;
-  for (std::size_t i = 0; i < pass.weights.size(); ++i) {
-    if (!pass.wants_weight[i]) continue;
-    gradients[i] = empty_tensor<float>(pass.weights[i].sizes());
-    for (std::int64_t output = 0; output < pass.weights[i].size(0); output += tile_outputs)
-      for (std::int64_t input = 0; input < pass.in; input += tile_inputs) tiles.push_back({i, output, input});
-  }
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (pass.wants_weight[i]) gradients[i] = empty_tensor<float>(pass.weights[i].sizes());
+  std::vector<Tile> tiles = cut_weights(pass, 256);
+  if (static_cast<std::int64_t>(tiles.size()) < many_tiles) tiles = cut_weights(pass, 128);
   parallel_for(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t index) {
-    const auto [i, output, input] = tiles[index];
-    const std::int64_t out = pass.weights[i].size(0);
-    multiply_matrices(
-        {std::min(tile_outputs, out - output), std::min(tile_inputs, pass.in - input), pass.rows},
-        transposed(storage_of<T>(factors[i]) + output, out),
-        Factor<T>{storage_of<T>(pass.x) + input, pass.in},
-        storage_of<float>(gradients[i]) + output * pass.in + input, pass.in);
+    const Tile& tile = tiles[index];
+    const std::int64_t out = pass.weights[tile.weight].size(0);
+    multiply_matrices({tile.outputs, tile.inputs, pass.rows},
+                      transposed(storage_of<T>(factors[tile.weight]) + tile.output, out),
+                      Factor<T>{storage_of<T>(pass.x) + tile.input, pass.in},
+                      storage_of<float>(gradients[tile.weight]) + tile.output * pass.in + tile.input,
+                      pass.in);
   });
   return gradients;
 }
