@@ -71,15 +71,17 @@ struct ChunkMemory {
 
 template <typename T>
 void gather(const Work<T>& work, const Chunk& chunk, const ChunkMemory<T>& memory) {
-  const auto& kernels = factor_kernels<T>(training_kernels());
   const std::int64_t width = work.width;
-  for (std::int64_t i = 0; i < chunk.padded; ++i) {
-    T* to = memory.hidden + i * width;
-    if (chunk.begin + i < chunk.end)
-      kernels.convert(work.hidden + work.rows[chunk.begin + i] * width, to, width);
-    else
-      std::fill(to, to + width, T{});
-  }
+  parallel_rows(chunk.padded, row_tile, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      T* to = memory.hidden + i * width;
+      if (chunk.begin + i < chunk.end)
+        factor_kernels<T>(training_kernels())
+            .convert(work.hidden + work.rows[chunk.begin + i] * width, to, width);
+      else
+        std::fill(to, to + width, T{});
+    }
+  });
 }
 
 template <typename T>

@@ -96,6 +96,18 @@ TEST(CrossEntropy, OfATiedHeadAddsUp) {
   expect_as_in_float64(tied, {random({6, 8})}, 1e-5);
 }
 
+TEST(CrossEntropy, WithoutGradientsIsTheSameLoss) {
+  const Case c{30, 16, 40, 25};
+  const at::Tensor hidden = c.inputs()[0].requires_grad_(), head = c.inputs()[1];
+  const auto loss = [&] {
+    return cross_entropy(Backend::cpu, hidden, head, c.predicted(), ProductPrecision::bf16).loss;
+  };
+  const at::Tensor with = loss();
+  const at::NoGradGuard no_gradients;
+  EXPECT_TRUE(at::equal(with.detach(), loss()));
+  EXPECT_FALSE(loss().requires_grad());
+}
+
 TEST(CrossEntropy, RunsBackwardOnce) {
   const Case c{4, 3, 5, 3};
   const at::Tensor hidden = random({4, 3}).requires_grad_(), head = random({5, 3});
