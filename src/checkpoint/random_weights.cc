@@ -5,29 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <string_view>
 
 #include "base/half.h"
+#include "base/random_bits.h"
 
 namespace sinkscope {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-// The generator wyrand (Wang Yi), read at any place of its sequence: the counter goes up by an odd number,
-// the two halves of one product mix it.
-constexpr std::uint64_t step = 0xa0761d6478bd642f;
-std::uint64_t bits_at(std::uint64_t counter) {
-  const Wide product = static_cast<Wide>(counter) * (counter ^ 0xe7037ed1a0b428db);
-  return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
-}
-
-// FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 // Sum of the four 16-bit quarters: nearly a bell, exact in float32, without tables or transcendentals that
 // would differ between machines.
@@ -51,13 +34,14 @@ template <typename T, typename Convert>
 void fill(const RandomTensor& tensor, std::uint64_t seed, std::uint64_t first, std::span<std::byte> bytes,
           Convert convert) {
   // Tensors and seeds begin at places of the sequence that lie far apart.
-  std::uint64_t counter = bits_at(hash_of(tensor.name) + bits_at(seed * step)) + first * step;
+  std::uint64_t counter =
+      random_bits(hash_of(tensor.name) + random_bits(seed * random_step)) + first * random_step;
   const auto scale = static_cast<float>(tensor.deviation / bell_deviation);
   const auto mean = static_cast<float>(tensor.mean);
   for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-    const T value = convert(mean + scale * bell(bits_at(counter)));
+    const T value = convert(mean + scale * bell(random_bits(counter)));
     std::memcpy(bytes.data() + at, &value, sizeof value);
-    counter += step;
+    counter += random_step;
   }
 }
 

@@ -16,6 +16,7 @@ void add_inspect_command(CLI::App& program);
 void add_fetch_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_make_checkpoint_command(CLI::App& program);
+void add_train_command(CLI::App& program);
 void add_train_tokenizer_command(CLI::App& program);
 
 /// What an exception says, without the stack that libtorch appends; "out of memory ..." where that was it.

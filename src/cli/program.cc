@@ -32,6 +32,7 @@ void add_commands(CLI::App& program) {
   add_fetch_command(program);
   add_bench_command(program);
   add_make_checkpoint_command(program);
+  add_train_command(program);
   add_train_tokenizer_command(program);
   program.footer("`sinkscope COMMAND --help` lists a command's options. Long options take - or _ alike.");
 }

@@ -61,25 +61,21 @@ const std::string* string_field(const Json& object, const char* name) {
   return field != object.end() && field->is_string() ? field->get_ptr<const std::string*>() : nullptr;
 }
 
-void append_texts(const Json& value, const std::string& where, std::vector<std::string>& texts) {
+TrainingText text_of(const Json& value, const std::string& where) {
   const auto field = [&](const char* name) {
     return value.is_object() ? string_field(value, name) : nullptr;
   };
-  if (const std::string* text = field("text")) {
-    texts.push_back(*text);
-    return;
-  }
+  if (const std::string* text = field("text")) return {std::nullopt, *text};
   const std::string* prompt = field("prompt");
   if (prompt == nullptr) prompt = field("question");
   const std::string* answer = field("answer");
   if (prompt == nullptr || answer == nullptr)
     throw Error("{} must hold a JSON object with a string `text`, or strings `prompt` and `answer`", where);
-  texts.push_back(*prompt);
-  texts.push_back(*answer);
+  return {*prompt, *answer};
 }
 
-std::vector<std::string> texts_of_lines(const TextChunk& chunk, const std::string& name) {
-  std::vector<std::string> texts;
+std::vector<TrainingText> texts_of_lines(const TextChunk& chunk, const std::string& name) {
+  std::vector<TrainingText> texts;
   const std::string_view bytes = chunk.bytes;
   std::uint64_t number = chunk.line;
   for (std::size_t begin = 0; begin < bytes.size(); ++number) {
@@ -88,7 +84,7 @@ std::vector<std::string> texts_of_lines(const TextChunk& chunk, const std::strin
     begin = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const std::string where = fmt::format("{} line {}", name, number);
-    append_texts(parse_json(line, where), where, texts);
+    texts.push_back(text_of(parse_json(line, where), where));
   }
   return texts;
 }
@@ -161,11 +157,20 @@ bool TrainingTextReader::next(TextChunk& chunk) {
   }
 }
 
-std::vector<std::string> texts_of(TextChunk chunk, const std::string& name) {
+std::vector<TrainingText> training_texts_of(TextChunk chunk, const std::string& name) {
   check_utf8(chunk, name);
   if (chunk.is_json_lines) return texts_of_lines(chunk, name);
+  std::vector<TrainingText> texts;
+  texts.push_back({std::nullopt, std::move(chunk.bytes)});
+  return texts;
+}
+
+std::vector<std::string> texts_of(TextChunk chunk, const std::string& name) {
   std::vector<std::string> texts;
-  texts.push_back(std::move(chunk.bytes));
+  for (TrainingText& text : training_texts_of(std::move(chunk), name)) {
+    if (text.prompt) texts.push_back(std::move(*text.prompt));
+    texts.push_back(std::move(text.text));
+  }
   return texts;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,18 @@ class TrainingTextReader {
   std::uint64_t line_ = 1;    // at the begin of pending_
 };
 
+/// A text, or an answer to a prompt.
+struct TrainingText {
+  std::optional<std::string> prompt;
+  std::string text;
+};
+
 /// The texts in a chunk: itself, or of .jsonl the `text` of each line, or its `prompt` (or `question`) and
-/// its `answer` as two texts. `name` is the file's. Throws Error naming the line and byte that are no UTF-8,
-/// or the line that is no such object.
+/// its `answer`. `name` is the file's. Throws Error naming the line and byte that are no UTF-8, or the line
+/// that is no such object.
+std::vector<TrainingText> training_texts_of(TextChunk chunk, const std::string& name);
+
+/// The same with prompts as texts of their own before their answers.
 std::vector<std::string> texts_of(TextChunk chunk, const std::string& name);
 
 }  // namespace sinkscope

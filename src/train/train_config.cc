@@ -1,0 +1,227 @@
+#include "train/train_config.h"
+
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "base/json.h"
+#include "base/random_bits.h"
+#include "checkpoint/config_keys.h"
+#include "checkpoint/limits.h"
+
+namespace sinkscope {
+namespace {
+
+constexpr std::int64_t most_steps = 1'000'000'000;
+constexpr std::int64_t most_positions = 1 << 20;
+
+void refuse_unknown_keys(const ConfigSource& source, const std::set<std::string>& known) {
+  for (const auto& [key, value] : source.object.items())
+    if (!known.contains(key)) {
+      std::string names;
+      for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+      throw Error("{}: there is no key {}; there are {}", source.where, key, names);
+    }
+}
+
+// The object at `key`, or an empty one.
+ConfigSource part_of(const ConfigSource& source, const char* key) {
+  static const Json nothing = Json::object();
+  const Json* found = find_key(source, key);
+  if (found != nullptr && !found->is_object())
+    throw Error("{}: {} is {}; it should be an object", source.where, key, json_type_name(*found));
+  return {found == nullptr ? nothing : *found, source.where + " " + key};
+}
+
+std::optional<std::string> optional_text(const ConfigSource& source, const char* key) {
+  const Json* value = find_key(source, key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string())
+    throw Error("{}: {} is {}; it should be a string", source.where, key, json_type_name(*value));
+  return value->get<std::string>();
+}
+
+// A number from 0 to largest.
+double number_or(const ConfigSource& source, const char* key, double otherwise, double largest) {
+  const Json* value = find_key(source, key);
+  if (value == nullptr) return otherwise;
+  if (value->is_number() && value->get<double>() == 0) return 0;
+  return optional_positive(source, key, largest).value_or(otherwise);
+}
+
+std::int64_t count_or(const ConfigSource& source, const char* key, std::int64_t otherwise,
+                      std::int64_t largest = most_steps) {
+  const Json* value = find_key(source, key);
+  if (value != nullptr && value->is_number_integer() && *value == 0) return 0;
+  return optional_count(source, key, largest).value_or(otherwise);
+}
+
+template <typename Value>
+Value choice(const ConfigSource& source, const char* key, Value otherwise,
+             std::initializer_list<std::pair<std::string_view, Value>> choices) {
+  const std::optional<std::string> text = optional_text(source, key);
+  if (!text) return otherwise;
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (*text == name) return value;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error("{}: {} is \"{}\"; it should be one of {}", source.where, key, *text, names);
+}
+
+std::vector<std::filesystem::path> paths(const ConfigSource& source, const char* key,
+                                         const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> result;
+  const Json* value = find_key(source, key);
+  if (value == nullptr) return result;
+  const bool right = value->is_array() && std::all_of(value->begin(), value->end(), [](const Json& element) {
+                       return element.is_string() && !element.get_ref<const std::string&>().empty();
+                     });
+  if (!right) throw Error("{}: {} should be a list of names of files", source.where, key);
+  for (const Json& element : *value) result.push_back(folder / element.get<std::string>());
+  return result;
+}
+
+ModelConfig model_of(const ConfigSource& source, Objective objective) {
+  refuse_unknown_keys(source, {"layers", "heads", "kv_heads", "width", "mlp_width", "tied_head", "rope_theta",
+                               "norm_eps", "sliding_window"});
+  ModelConfig model;
+  model.layers = required_count(source, "layers", largest_layers);
+  model.width = required_count(source, "width", 1 << 16);
+  model.heads = required_count(source, "heads", model.width);
+  model.kv_heads = optional_count(source, "kv_heads", model.heads).value_or(model.heads);
+  model.mlp_width = required_count(source, "mlp_width", 1 << 20);
+  if (model.width % model.heads != 0 || model.width / model.heads % 2 != 0)
+    throw Error("{}: width {} should be an even number of columns for each of {} heads", source.where,
+                model.width, model.heads);
+  if (model.heads % model.kv_heads != 0)
+    throw Error("{}: heads {} should be a multiple of kv_heads {}", source.where, model.heads,
+                model.kv_heads);
+  model.head_dim = model.width / model.heads;
+  model.tied_head = optional_flag(source, "tied_head").value_or(false);
+  model.rope_theta = optional_positive(source, "rope_theta", 1e12).value_or(10000);
+  model.norm_eps = optional_positive(source, "norm_eps", 1).value_or(1e-5);
+  model.sliding_window = count_or(source, "sliding_window", 0, most_positions);
+  const bool masked = objective == Objective::masked_diffusion;
+  if (masked && model.sliding_window > 0)
+    throw Error("{}: sliding_window is for autoregressive models", source.where);
+  model.family = masked ? Family::llada : model.sliding_window > 0 ? Family::mistral : Family::llama;
+  model.architecture = masked                     ? "LLaDAModelLM"
+                       : model.sliding_window > 0 ? "MistralForCausalLM"
+                                                  : "LlamaForCausalLM";
+  model.names = masked ? TensorNames::olmo : TensorNames::llama;
+  model.generation = masked ? Generation::masked : Generation::autoregressive;
+  return model;
+}
+
+DataConfig data_of(const ConfigSource& source, const std::filesystem::path& folder) {
+  refuse_unknown_keys(source, {"files", "layout", "answer_only", "fill"});
+  DataConfig data;
+  data.files = paths(source, "files", folder);
+  if (data.files.empty()) throw Error("{}: files should name at least one file", source.where);
+  data.layout = choice(source, "layout", DataLayout::rows,
+                       {{"rows", DataLayout::rows}, {"joined", DataLayout::joined}});
+  data.answer_only = optional_flag(source, "answer_only").value_or(false);
+  data.fill = count_or(source, "fill", 0, most_positions);
+  return data;
+}
+
+OptimizerConfig optimizer_of(const ConfigSource& source) {
+  refuse_unknown_keys(source, {"learning_rate", "final_learning_rate", "warmup", "weight_decay", "beta1",
+                               "beta2", "eps", "clip", "ema"});
+  OptimizerConfig optimizer;
+  optimizer.learning_rate = optional_positive(source, "learning_rate", 10).value_or(optimizer.learning_rate);
+  optimizer.final_learning_rate =
+      number_or(source, "final_learning_rate", optimizer.learning_rate / 10, optimizer.learning_rate);
+  optimizer.warmup = count_or(source, "warmup", optimizer.warmup);
+  optimizer.weight_decay = number_or(source, "weight_decay", optimizer.weight_decay, 100);
+  optimizer.beta1 = number_or(source, "beta1", optimizer.beta1, 0.999999);
+  optimizer.beta2 = number_or(source, "beta2", optimizer.beta2, 0.999999);
+  optimizer.eps = optional_positive(source, "eps", 1).value_or(optimizer.eps);
+  optimizer.clip = optional_positive(source, "clip", 1e9).value_or(optimizer.clip);
+  optimizer.ema = optional_positive(source, "ema", 0.999999);
+  return optimizer;
+}
+
+ProbeConfig probe_of(const ConfigSource& source, const std::filesystem::path& folder) {
+  refuse_unknown_keys(source, {"every", "files", "samples", "positions"});
+  ProbeConfig probe;
+  probe.every = count_or(source, "every", probe.every);
+  probe.files = paths(source, "files", folder);
+  probe.samples = optional_count(source, "samples", 100000).value_or(probe.samples);
+  probe.positions = optional_count(source, "positions", most_positions).value_or(probe.positions);
+  return probe;
+}
+
+void read_training(const ConfigSource& source, TrainConfig& config) {
+  config.context = optional_count(source, "context", most_positions).value_or(config.context);
+  config.batch = optional_count(source, "batch", 1 << 20).value_or(config.batch);
+  config.accumulate = optional_count(source, "accumulate", 1 << 20).value_or(config.accumulate);
+  config.steps = required_count(source, "steps", most_steps);
+  config.bfloat16 = choice(source, "precision", false, {{"f32", false}, {"bf16", true}});
+  config.seed = static_cast<std::uint64_t>(count_or(source, "seed", 1));
+  config.log_every = optional_count(source, "log_every", most_steps).value_or(config.log_every);
+  config.checkpoint_every =
+      optional_count(source, "checkpoint_every", most_steps).value_or(config.checkpoint_every);
+  config.keep = optional_count(source, "keep", most_steps).value_or(config.keep);
+  config.model.weights_dtype =
+      choice(source, "weights", DType::f32, {{"f32", DType::f32}, {"bf16", DType::bf16}});
+}
+
+}  // namespace
+
+TrainConfig read_train_config(const std::filesystem::path& file) {
+  const Json json = read_json_file(file, 1 << 20);
+  if (!json.is_object())
+    throw Error("{} is {}; it should be an object of training options", file.string(), json_type_name(json));
+  const ConfigSource source{json, file.string()};
+  const std::filesystem::path folder = file.parent_path();
+  refuse_unknown_keys(source, {"objective", "model", "tokenizer", "chat_template", "data", "context", "batch",
+                               "accumulate", "steps", "optimizer", "precision", "seed", "log_every",
+                               "checkpoint_every", "keep", "probe", "weights"});
+  TrainConfig config;
+  config.file = file;
+  config.objective = choice(
+      source, "objective", Objective::masked_diffusion,
+      {{"masked-diffusion", Objective::masked_diffusion}, {"autoregressive", Objective::autoregressive}});
+  config.model = model_of(part_of(source, "model"), config.objective);
+  const std::optional<std::string> tokenizer = optional_text(source, "tokenizer");
+  if (!tokenizer)
+    throw Error("{}: tokenizer is missing; it should name a folder with a tokenizer.json", source.where);
+  config.tokenizer = folder / *tokenizer;
+  config.chat_template = optional_text(source, "chat_template");
+  config.data = data_of(part_of(source, "data"), folder);
+  if (config.data.fill > 0 && config.objective != Objective::masked_diffusion)
+    throw Error("{} data: fill is for the objective masked-diffusion", source.where);
+  config.optimizer = optimizer_of(part_of(source, "optimizer"));
+  config.probe = probe_of(part_of(source, "probe"), folder);
+  read_training(source, config);
+  config.model.max_positions = config.context;
+  config.fingerprint = config_fingerprint(json);
+  return config;
+}
+
+std::string config_fingerprint(const Json& config) {
+  Json deciding = config;
+  for (const char* key : {"log_every", "checkpoint_every", "keep", "probe"}) deciding.erase(key);
+  return fmt::format("{:016x}", hash_of(deciding.dump()));
+}
+
+double learning_rate_at(const TrainConfig& config, std::int64_t step) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  if (step <= optimizer.warmup)
+    return optimizer.learning_rate * static_cast<double>(step) / static_cast<double>(optimizer.warmup);
+  const auto left = static_cast<double>(std::max<std::int64_t>(1, config.steps - optimizer.warmup));
+  const double done = std::min(1.0, static_cast<double>(step - optimizer.warmup) / left);
+  const double share = (1 + std::cos(std::numbers::pi * done)) / 2;
+  return optimizer.final_learning_rate + (optimizer.learning_rate - optimizer.final_learning_rate) * share;
+}
+
+std::string_view objective_name(Objective objective) {
+  return objective == Objective::masked_diffusion ? "masked-diffusion" : "autoregressive";
+}
+
+}  // namespace sinkscope
