@@ -1,10 +1,10 @@
-"""Seconds of one transformer block's forward and backward pass in eager PyTorch, on the shapes of training_bench.cc.
+"""Seconds of one transformer block's forward and backward pass, or of a whole training step, in eager PyTorch.
 
-    /usr/bin/python3 bench/eager_block.py --threads 2
+    /usr/bin/python3 bench/eager_block.py --threads 2 [--model]
 
 A block is what a plain training loop writes: RMS norm, rotary positions, attention with its scores as a tensor
-[B, H, T, T], SwiGLU, residuals. `bench_ops --benchmark_filter=^block/` times the same block in our kernels. Needs
-PyTorch (Debian: apt-get install python3-torch libopenblas0); weights are random.
+[B, H, T, T], SwiGLU, residuals. A step is that of masked diffusion: half of the positions are predicted. `bench_ops
+--benchmark_filter='^block/|training_step'` times the same in our kernels. Needs PyTorch (Debian: apt-get install python3-torch libopenblas0); weights are random.
 """
 import argparse
 import json
@@ -20,7 +20,9 @@ except ImportError:
              "to /usr/bin/python3")
 
 # width, heads, MLP, batch, positions
-SHAPES = [(256, 4, 768, 32, 256), (768, 8, 1536, 8, 512)]
+SHAPES = [(256, 4, 768, 32, 256), (768, 8, 1536, 8, 512)]  # of training_bench.cc
+# and then layers, vocabulary
+MODELS = [((256, 4, 768, 16, 256), 6, 8192), ((512, 8, 1536, 8, 512), 8, 16384)]  # of training_step_bench.cc
 ROPE_THETA = 10000.0
 
 
@@ -66,26 +68,68 @@ class Block(torch.nn.Module):
         return x + self.down(torch.nn.functional.silu(self.gate(h)) * self.up(h))
 
 
+class Model(torch.nn.Module):
+    def __init__(self, shape, layers, vocabulary, causal):
+        super().__init__()
+        width, heads, mlp, _, positions = shape
+        self.table = torch.nn.Embedding(vocabulary, width)
+        self.blocks = torch.nn.Sequential(*(Block(width, heads, mlp, positions, causal) for _ in range(layers)))
+        self.norm = RmsNorm(width)
+
+    def loss(self, ids, masked):
+        hidden = self.norm(self.blocks(self.table(ids)))[masked]
+        return torch.nn.functional.cross_entropy(hidden @ self.table.weight.T, ids[masked])
+
+
 def block_flops(width, mlp, batch, positions):
-    """As in training_bench.cc: the backward pass counts as twice the forward one."""
+    """As in training_block.h: the backward pass counts as twice the forward one."""
     return 6 * batch * positions * (4 * width * width + 3 * width * mlp + 2 * positions * width)
 
 
-def measure(block, x, bfloat16, repeat):
-    """Wall and processor seconds, medians."""
+def measure(turn, repeat):
+    """Wall and processor seconds of turn(), medians."""
     wall, processor = [], []
-    gradient = torch.randn_like(x)
-    for turn in range(repeat + 1):  # the first one warms up
+    for i in range(repeat + 1):  # the first one warms up
         start, start_processor = time.perf_counter(), time.process_time()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
-            y = block(x)
-        y.backward(gradient)
-        if turn > 0:
+        turn()
+        if i > 0:
             wall.append(time.perf_counter() - start)
             processor.append(time.process_time() - start_processor)
+    return statistics.median(wall), statistics.median(processor)
+
+
+def block_turn(shape, causal, autocast):
+    width, heads, mlp, batch, positions = shape
+    block = Block(width, heads, mlp, positions, causal)
+    x = torch.randn(batch, positions, width, requires_grad=True)
+    gradient = torch.randn_like(x)
+
+    def turn():
+        with autocast():
+            y = block(x)
+        y.backward(gradient)
         block.zero_grad(set_to_none=True)
         x.grad = None
-    return statistics.median(wall), statistics.median(processor)
+
+    return turn
+
+
+def step_turn(shape, layers, vocabulary, causal, autocast):
+    model = Model(shape, layers, vocabulary, causal)
+    optimiser = torch.optim.AdamW(model.parameters(), weight_decay=0.1)
+    ids = torch.randint(vocabulary, (shape[3], shape[4]))
+    masked = torch.zeros_like(ids, dtype=torch.bool)
+    masked[:, ::2] = True
+
+    def turn():
+        with autocast():
+            loss = model.loss(ids, masked)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+
+    return turn
 
 
 def warn_of_reference_blas():
@@ -100,6 +144,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=0, help="[PyTorch's choice]")
     parser.add_argument("--repeat", type=int, default=5, help="turns after one that warms up; the median counts [5]")
+    parser.add_argument("--model", action="store_true", help="a whole training step")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--bfloat16", action="store_true", help="torch.autocast to bfloat16")
     options = parser.parse_args()
@@ -109,15 +154,21 @@ def main():
         torch.set_num_threads(options.threads)
     warn_of_reference_blas()
     torch.manual_seed(0)
-    for width, heads, mlp, batch, positions in SHAPES:
-        block = Block(width, heads, mlp, positions, options.causal)
-        x = torch.randn(batch, positions, width, requires_grad=True)
-        wall, processor = measure(block, x, options.bfloat16, options.repeat)
+
+    def autocast():
+        return torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bfloat16)
+
+    for shape, layers, vocabulary in MODELS if options.model else ((shape, 1, 0) for shape in SHAPES):
+        width, heads, mlp, batch, positions = shape
+        turn = (step_turn(shape, layers, vocabulary, options.causal, autocast) if options.model
+                else block_turn(shape, options.causal, autocast))
+        wall, processor = measure(turn, options.repeat)
+        flops = layers * block_flops(width, mlp, batch, positions) + 3 * batch * positions * vocabulary * width
         print(json.dumps({
             "torch": torch.__version__, "width": width, "heads": heads, "mlp": mlp, "batch": batch,
-            "positions": positions, "causal": options.causal, "bfloat16": options.bfloat16,
-            "threads": torch.get_num_threads(), "seconds": wall, "processor_seconds": processor,
-            "gflops": block_flops(width, mlp, batch, positions) * 1e-9 / wall,
+            "positions": positions, "layers": layers, "vocabulary": vocabulary, "causal": options.causal,
+            "bfloat16": options.bfloat16, "threads": torch.get_num_threads(), "seconds": wall,
+            "processor_seconds": processor, "gflops": flops * 1e-9 / wall,
         }), flush=True)
 
 

@@ -17,8 +17,9 @@ namespace {
 
 using dnnl::memory;
 
+// Never destroyed: the threads' own products are, when the threads end, and that may be after static objects.
 const dnnl::engine& cpu_engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
