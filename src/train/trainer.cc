@@ -164,7 +164,7 @@ double Trainer::update(std::int64_t step) {
   adamw_step(backend, parameters,
              {learning_rate_at(config_, step), optimizer.beta1, optimizer.beta2, optimizer.eps, step,
               clipping_scale(norm, optimizer.clip)});
-  for (NamedParameter& parameter : state_.model.parameters) parameter.value.mutable_grad() = {};
+  for (NamedParameter& parameter : state_.model.parameters) parameter.value.mutable_grad() = at::Tensor();
   return norm;
 }
 
@@ -223,9 +223,9 @@ TrainingEnd Trainer::go() {
   while (state_.step < config_.steps && !stopped()) {
     step(state_.step + 1);
     if (probe_ && due(config_.probe.every)) probe(state_.step);
-    if (due(config_.checkpoint_every) || stopped())
-      write_checkpoint(config_, state_, run_.folder, tokenizer_.folder);
+    if (due(config_.checkpoint_every)) write_checkpoint(config_, state_, run_.folder, tokenizer_.folder);
   }
+  if (stopped() && state_.step > 0) write_checkpoint(config_, state_, run_.folder, tokenizer_.folder);
   return {state_.step, state_.model.parameter_count(), state_.step == config_.steps};
 }
 

@@ -44,7 +44,8 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
   EXPECT_THAT(result.error,
-              HasSubstr("run, forward, score, tokenize, inspect, fetch, bench, make-checkpoint"));
+              HasSubstr("run, forward, score, tokenize, inspect, fetch, bench, make-checkpoint, train, "
+                        "train-tokenizer"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {

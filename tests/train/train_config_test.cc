@@ -1,0 +1,100 @@
+#include "train/train_config.h"
+
+#include <gmock/gmock.h>
+#include <sinkscope/error.h>
+
+#include "train/small_run.h"
+
+namespace sinkscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string error_of(const SmallRun& run) {
+  try {
+    run.read();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no Error)";
+}
+
+TEST(TrainConfig, DefaultsAreFilledInAndPathsAreBesideTheFile) {
+  const SmallRun run;
+  const TrainConfig config = run.read();
+  EXPECT_EQ(config.model.head_dim, 8);
+  EXPECT_EQ(config.model.kv_heads, 2);
+  EXPECT_EQ(config.model.max_positions, 32);
+  EXPECT_EQ(config.data.files.front(), run.folder / "train.jsonl");
+  EXPECT_EQ(config.tokenizer, run.folder / "tokenizer");
+  EXPECT_DOUBLE_EQ(config.optimizer.final_learning_rate, 0.001);
+  EXPECT_FALSE(config.bfloat16);
+}
+
+TEST(TrainConfig, AnAutoregressiveModelIsALlamaAndWithAWindowAMistral) {
+  SmallRun run;
+  run.config["objective"] = "autoregressive";
+  EXPECT_EQ(run.read().model.architecture, "LlamaForCausalLM");
+  run.config["model"]["sliding_window"] = 4;
+  EXPECT_EQ(run.read().model.architecture, "MistralForCausalLM");
+}
+
+struct WrongKey {
+  const char* place;  // JSON pointer
+  nlohmann::json value;
+  const char* message;
+};
+class Wrong : public ::testing::TestWithParam<WrongKey> {};
+TEST_P(Wrong, IsNamedWithWhatWouldBeRight) {
+  SmallRun run;
+  run.config[nlohmann::json::json_pointer(GetParam().place)] = GetParam().value;
+  EXPECT_THAT(error_of(run), AllOf(HasSubstr("config.json"), HasSubstr(GetParam().message)));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Keys, Wrong,
+    ::testing::Values(
+        WrongKey{"/learning_rate", 1, "there is no key learning_rate; there are accumulate, batch, "},
+        WrongKey{"/model/layer", 1, "there is no key layer"},
+        WrongKey{"/objective", "denoising", "should be one of masked-diffusion, autoregressive"},
+        WrongKey{"/model/heads", 3, "width 16 should be an even number of columns for each of 3 heads"},
+        WrongKey{"/model/kv_heads", 3, "kv_heads is 3"},
+        WrongKey{"/model/sliding_window", 4, "for autoregressive models"},
+        WrongKey{"/data/files", "train.jsonl", "files should be a list"},
+        WrongKey{"/data/files", nlohmann::json::array(), "at least one file"},
+        WrongKey{"/batch", 0, "batch is 0"}, WrongKey{"/batch", -1, "batch is -1"},
+        WrongKey{"/steps", nullptr, "the key steps is missing"},
+        WrongKey{"/optimizer/learning_rate", "1e-3", "learning_rate is"},
+        WrongKey{"/optimizer/beta2", 1, "beta2 is 1"},
+        WrongKey{"/precision", "fp8", "should be one of f32, bf16"},
+        WrongKey{"/tokenizer", nullptr, "tokenizer is missing"}));
+
+TEST(TrainConfig, FillIsForMaskedDiffusion) {
+  SmallRun run;
+  run.config["data"]["fill"] = 4;
+  EXPECT_EQ(run.read().data.fill, 4);
+  run.config["objective"] = "autoregressive";
+  EXPECT_THAT(error_of(run), HasSubstr("fill is for the objective masked-diffusion"));
+}
+
+TEST(TrainConfig, TheFingerprintFollowsWhatDecidesTheWeights) {
+  SmallRun run;
+  const std::string before = run.read().fingerprint;
+  run.config["log_every"] = 1;
+  EXPECT_EQ(run.read().fingerprint, before);
+  run.config["seed"] = 2;
+  EXPECT_NE(run.read().fingerprint, before);
+}
+
+TEST(TrainConfig, TheLearningRateGrowsAndFallsAlongAHalfCosine) {
+  SmallRun run;
+  run.config["steps"] = 13;
+  const TrainConfig config = run.read();
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 1), 0.01 / 3);
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 3), 0.01);
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 8), (0.01 + 0.001) / 2);  // half way from 3 to 13
+  EXPECT_DOUBLE_EQ(learning_rate_at(config, 13), 0.001);
+}
+
+}  // namespace
+}  // namespace sinkscope
