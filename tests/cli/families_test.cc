@@ -207,6 +207,25 @@ TEST(Score, WritesALineAPairAndGoesOnWithAFile) {
   EXPECT_EQ(content_of(folder / "out.jsonl"), printed.out);
 }
 
+// What is not the beginning of the same command's output is neither taken for finished pairs nor touched.
+TEST(Score, GoesOnOnlyWithItsOwnLines) {
+  const TemporaryFolder folder;
+  write_file(folder / "pairs", json{{"context", "Tom likes"}, {"continuation", " cats"}}.dump() + "\n");
+  const std::string own = R"({"index":0,"loglikelihood":-3.5,"greedy":false,"tokens":2})";
+  for (const std::string& content :
+       {std::string("a note without a line break"), std::string("{\"architectures\": []}"),
+        std::string("garbage\n"), std::string("\n"), own + "\n" + own + "\n",
+        std::string(R"({"index":1,"loglikelihood":-3.5,"greedy":false,"tokens":2})") + "\n",
+        std::string(R"({"index":0,"loglikelihood":-3.5,"greedy":false,"tokens":77})") + "\n"}) {
+    write_file(folder / "out", content);
+    const auto result = run_program({"score", SINKSCOPE_SOURCE_DIR "/models/stories260k", "--pairs",
+                                     folder / "pairs", "--out", folder / "out", "--resume", "--quiet"});
+    EXPECT_EQ(result.status, 1) << content;
+    EXPECT_THAT(result.error, HasSubstr("give another --out")) << content;
+    EXPECT_EQ(content_of(folder / "out"), content);
+  }
+}
+
 TEST(Score, EstimatesDoNotDependOnOtherPairs) {
   const TemporaryFolder folder;
   const std::string a = json{{"context", "She has 2 + 3 ="}, {"continuation", " 5"}}.dump() + "\n";
