@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/foreign_content.h"
 #include "base/json.h"
-#include "checkpoint/foreign_content.h"
 #include "checkpoint/hub_cache.h"
 #include "checkpoint/message.h"
 #include "checkpoint/read_config.h"

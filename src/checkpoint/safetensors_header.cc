@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/foreign_content.h"
 #include "base/json.h"
-#include "checkpoint/foreign_content.h"
 #include "checkpoint/message.h"
 
 namespace sinkscope {

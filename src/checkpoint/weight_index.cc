@@ -2,8 +2,8 @@
 
 #include <sinkscope/error.h>
 
+#include "base/foreign_content.h"
 #include "base/json.h"
-#include "checkpoint/foreign_content.h"
 #include "checkpoint/message.h"
 
 namespace sinkscope {

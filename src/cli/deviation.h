@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <vector>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace sinkscope {
 
@@ -15,20 +17,23 @@ struct Seconds {
   double exact = 0;
 };
 
-/// Appends a line of deviation.jsonl in the run's folder for each sample: `index`, `tokens`, `equal`,
-/// `first_difference` (null: none), `forward_passes`, `exact_forward_passes`, `seconds`, `exact_seconds`.
+/// deviation.jsonl in the run's folder, a line a sample: `index`, `tokens`, `equal`, `first_difference`
+/// (null: none), `forward_passes`, `exact_forward_passes`, `seconds`, `exact_seconds`.
 class DeviationLog {
  public:
-  explicit DeviationLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// Takes over the lines of finished samples that an interrupted run left; others go from the file.
+  DeviationLog(const std::filesystem::path& folder, const std::set<std::int64_t>& finished);
+  /// Appends a sample's line. Before the sample counts as finished, or an interruption would lose it.
   void add(std::int64_t index, std::size_t prompt_length, const SampleResult& fast, const SampleResult& exact,
            const Seconds& seconds);
-  /// The samples together, to stdout; nothing where none was added.
-  void print() const;
+  /// Puts the lines into the order of `index` and prints the samples together; nothing where there are none.
+  void finish() const;
 
  private:
-  std::filesystem::path folder_;
-  std::int64_t samples_ = 0, identical_ = 0, tokens_ = 0, equal_ = 0, passes_ = 0, exact_passes_ = 0;
-  Seconds seconds_;
+  using Line = nlohmann::ordered_json;
+
+  std::filesystem::path path_;
+  std::map<std::int64_t, Line> lines_;
 };
 
 }  // namespace sinkscope

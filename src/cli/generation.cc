@@ -236,12 +236,13 @@ void generate_batch(Run& run, std::span<const std::int64_t> indices, const Optio
   });
   run.progress.pause();
   const double seconds = clock.elapsed();
+  // First, since a sample whose line is there is not looked at again.
+  if (run.options.deviation && options.fast())
+    measure_deviation(run, indices, requests, options, results, seconds);
   for (std::size_t s = 0; s < results.size(); ++s) {
     writers[s].finish(results[s].ids);
     end_sample(run, indices[s], results[s], seconds);
   }
-  if (run.options.deviation && options.fast())
-    measure_deviation(run, indices, requests, options, results, seconds);
 }
 
 void generate_batch(Run& run, std::span<const std::int64_t> indices, AutoregressiveOptions options) {
@@ -299,13 +300,13 @@ void generate_samples(const Transformer& model, const std::optional<Tokenizer>& 
           options,
           directory,
           RunProgress(pending.size(), steps, options.sampling.gen_len, options.common.quiet),
-          DeviationLog(directory.folder())};
+          DeviationLog(directory.folder(), directory.finished())};
   for (std::size_t first = 0; first < pending.size(); first += static_cast<std::size_t>(options.batch)) {
     const std::size_t count = std::min(static_cast<std::size_t>(options.batch), pending.size() - first);
     const std::span<const std::int64_t> indices = std::span(pending).subspan(first, count);
     std::visit([&](const auto& chosen) { generate_batch(run, indices, chosen); }, sampler);
   }
-  run.deviation.print();
+  run.deviation.finish();
 }
 
 }  // namespace sinkscope

@@ -65,6 +65,11 @@ std::int64_t longest_sample(const std::vector<PreparedPrompt>& prompts, const Ru
 void check_against_model(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,
                          const RunOptions& options) {
   for (const PreparedPrompt& prompt : prompts)
+    if (prompt.ids.empty() && config.generation == Generation::autoregressive)
+      throw UsageError(
+          "prompt {} is empty: an autoregressive model needs at least one token, its begin token say",
+          prompt.prompt.id);
+  for (const PreparedPrompt& prompt : prompts)
     for (const std::int32_t id : prompt.ids)
       if (id >= config.embedding_rows)
         throw UsageError("prompt {}: token id {} is outside the model's embedding of {} rows",

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/json_lines.h"
@@ -140,11 +141,11 @@ std::string line_of(std::int64_t index, const LikelihoodRequest& request, const 
 // Lines go to a file, each of them whole, or to standard output.
 class Output {
  public:
-  Output(const std::string& file, bool resume) : file_(file) {
+  Output(const std::string& file, bool resume, const std::vector<LikelihoodRequest>& requests) : file_(file) {
     if (file.empty()) return;
     if (std::filesystem::exists(file)) {
       if (!resume) throw UsageError("{} exists; give --resume to go on with it, or another --out", file);
-      keep_whole_lines();
+      take_over(requests);
     }
     stream_.open(file, std::ios::app);
     if (!stream_) throw Error("cannot write {}", file);
@@ -156,13 +157,26 @@ class Output {
   }
 
  private:
-  void keep_whole_lines() {
-    std::ifstream old(file_, std::ios::binary);
-    const std::string content{std::istreambuf_iterator<char>(old), {}};
-    const std::size_t end = content.rfind('\n') == std::string::npos ? 0 : content.rfind('\n') + 1;
-    std::filesystem::resize_file(file_, end);
-    finished_ = static_cast<std::size_t>(
-        std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+  // The whole lines of an interrupted command for these pairs; a torn last one goes. A file of anything else
+  // is left as it is.
+  void take_over(const std::vector<LikelihoodRequest>& requests) {
+    const std::string content = read_file(file_);
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = content.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      const Json line = Json::parse(content.substr(begin, end - begin), nullptr, /*allow_exceptions=*/false);
+      const bool fits = line.is_object() && finished_ < requests.size() && line.contains("loglikelihood") &&
+                        line.value("index", Json()) == finished_ &&
+                        line.value("tokens", Json()) == requests[finished_].target.size();
+      if (!fits)
+        throw Error("{} line {} is not what score writes for line {} of these pairs; give another --out",
+                    file_, finished_ + 1, finished_ + 1);
+      ++finished_;
+    }
+    constexpr std::string_view beginning = "{\"index\"";
+    const std::string_view torn = std::string_view(content).substr(begin);
+    if (!torn.starts_with(beginning) && !beginning.starts_with(torn))
+      throw Error("{} ends with something that score does not write; give another --out", file_);
+    std::filesystem::resize_file(file_, begin);
   }
 
   std::string file_;
@@ -222,7 +236,7 @@ void score_command(ScoreOptions options) {
   const Tokenizer tokenizer = Tokenizer::load(checkpoint->directory());
   if (!config.causal()) likelihood.mask_id = mask_id_of(*checkpoint, tokenizer);
   const std::vector<LikelihoodRequest> requests = make_requests(pairs, tokenizer, config, options);
-  Output output(options.out, options.resume);
+  Output output(options.out, options.resume, requests);
   const Transformer model = load_model(checkpoint, placement, dtype.type, options.common.quiet);
   score_all(model, requests, options, output);
 }

@@ -67,13 +67,13 @@ CachedSnapshot cached_snapshot(const CacheLayout& layout, const HubId& id,
   std::set<std::string> there;
   for (const RemoteFile& file : files.there) there.insert(file.name);
   std::vector<std::string> missing = files.dangling;
+  const auto add_missing = [&](const std::string& name) {
+    if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+  };
   if (include.empty()) {
-    if (!there.contains("config.json")) missing.emplace_back("config.json");
-    if (!there.contains("model.safetensors") && !there.contains(index_file))
-      missing.emplace_back("model.safetensors");
-    for (std::string& shard : missing_shards(*directory, there))
-      if (std::find(missing.begin(), missing.end(), shard) == missing.end())
-        missing.push_back(std::move(shard));
+    if (!there.contains("config.json")) add_missing("config.json");
+    if (!there.contains("model.safetensors") && !there.contains(index_file)) add_missing("model.safetensors");
+    for (const std::string& shard : missing_shards(*directory, there)) add_missing(shard);
   }
   if (!missing.empty())
     throw Error(

@@ -54,6 +54,15 @@ void keep_top_p(std::span<float> logits, double top_p) {
   keep_only(logits, ids);
 }
 
+// Where the quotients leave float's range the temperature is as good as 0: the largest are left.
+void divide(std::span<float> logits, float temperature) {
+  const float max = *std::max_element(logits.begin(), logits.end());
+  if (std::isfinite(max / temperature))
+    for (float& logit : logits) logit /= temperature;
+  else
+    for (float& logit : logits) logit = logit == max ? 0 : removed;
+}
+
 void check_finite(std::span<const float> logits) {
   bool any = false;
   for (const float logit : logits) {
@@ -67,8 +76,7 @@ void check_finite(std::span<const float> logits) {
 
 void filter_logits(std::span<float> logits, const TokenFilter& filter) {
   check_finite(logits);
-  if (filter.temperature > 0)
-    for (float& logit : logits) logit /= static_cast<float>(filter.temperature);
+  if (filter.temperature > 0) divide(logits, static_cast<float>(filter.temperature));
   if (filter.top_k_first) keep_top_k(logits, filter.top_k);
   keep_top_p(logits, filter.top_p);
   if (!filter.top_k_first) keep_top_k(logits, filter.top_k);

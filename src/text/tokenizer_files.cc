@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/foreign_content.h"
 #include "text/tokenizer_parts.h"
 #include "text/unicode.h"
 
@@ -17,8 +18,10 @@ namespace {
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 Json parse_large_json(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  if (const auto foreign = foreign_content(text)) throw Error("{} is {}", path.string(), *foreign);
   try {
-    return Json::parse(read_file(path));
+    return Json::parse(text);
   } catch (const Json::exception& error) {
     throw Error("{} is not valid JSON ({})", path.string(), error.what());
   }

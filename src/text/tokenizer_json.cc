@@ -1,6 +1,7 @@
 // Reading tokenizer.json, the file of Hugging Face's fast tokenizers.
 #include <sinkscope/error.h>
 
+#include "base/foreign_content.h"
 #include "text/tokenizer_parts.h"
 
 namespace sinkscope {
@@ -9,6 +10,7 @@ namespace {
 // Not parse_json: its check for repeated keys takes seconds on a vocabulary. Of repeated keys the last one
 // counts here, as in the original.
 Json parse_tokenizer_json(std::string_view text, const std::string& where) {
+  if (const auto foreign = foreign_content(text)) throw Error("{} is {}", where, *foreign);
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::exception& error) {

@@ -137,6 +137,50 @@ TEST(Families, DeviationFromTheExactRunIsMeasuredAndPrinted) {
   EXPECT_EQ(lines[0]["first_difference"].is_null(), lines[0]["equal"] == 32);
 }
 
+// However the run was interrupted there is one line a sample, and the sums printed are over all of them.
+TEST(Families, TheDeviationOfEverySampleSurvivesAnInterruption) {
+  const TemporaryFolder folder;
+  const auto result = run_program({"run",          "tiny-llada",
+                                   "--prompt-ids", "5,6,7",
+                                   "--prompt-ids", "8",
+                                   "--prompt-ids", "9,10",
+                                   "--batch",      "2",
+                                   "--gen-len",    "8",
+                                   "--steps",      "8",
+                                   "--block-len",  "8",
+                                   "--cache",      "dual",
+                                   "--quiet",      "--deviation",
+                                   "--run-dir",    folder / "whole"});
+  ASSERT_EQ(result.status, 0) << result.error;
+  const auto without_seconds = [](std::vector<json> lines) {
+    for (json& line : lines) line.erase("seconds"), line.erase("exact_seconds");
+    return lines;
+  };
+  const std::string text = content_of(folder / "whole/deviation.jsonl");
+  const std::vector<json> whole = without_seconds(lines_of(text));
+  ASSERT_EQ(whole.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(whole[i]["index"], i);
+  // Killed behind a line of deviation.jsonl whose sample is not finished yet, and in the middle of another.
+  std::filesystem::copy(folder / "whole", folder / "cut");
+  std::filesystem::remove(folder / "cut/sample_00001.npz");
+  std::filesystem::remove(folder / "cut/sample_00002.npz");
+  const std::size_t third = text.rfind('\n', text.size() - 2) + 1;
+  write_file(folder / "cut/deviation.jsonl", text.substr(0, third + 20));
+  const auto resumed = run_program({"run", "--resume", folder / "cut", "--quiet"});
+  ASSERT_EQ(resumed.status, 0) << resumed.error;
+  EXPECT_EQ(without_seconds(lines_of(content_of(folder / "cut/deviation.jsonl"))), whole);
+  EXPECT_THAT(resumed.out, HasSubstr(" of 24 tokens equal"));
+}
+
+TEST(Families, AnEmptyPromptIsRefusedBeforeAnythingIsWritten) {
+  const TemporaryFolder folder;
+  const auto result = run_program({"run", golden + "llama-random", "--prompt-ids", "1,2", "--prompt-ids", "",
+                                   "--gen-len", "2", "--run-dir", folder / "run", "--quiet"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.error, HasSubstr("prompt 1 is empty"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
 TEST(Score, WritesALineAPairAndGoesOnWithAFile) {
   const TemporaryFolder folder;
   std::string pairs;
@@ -161,6 +205,25 @@ TEST(Score, WritesALineAPairAndGoesOnWithAFile) {
   with_file.push_back("--resume");
   ASSERT_EQ(run_program(with_file).status, 0);
   EXPECT_EQ(content_of(folder / "out.jsonl"), printed.out);
+}
+
+// What is not the beginning of the same command's output is neither taken for finished pairs nor touched.
+TEST(Score, GoesOnOnlyWithItsOwnLines) {
+  const TemporaryFolder folder;
+  write_file(folder / "pairs", json{{"context", "Tom likes"}, {"continuation", " cats"}}.dump() + "\n");
+  const std::string own = R"({"index":0,"loglikelihood":-3.5,"greedy":false,"tokens":2})";
+  for (const std::string& content :
+       {std::string("a note without a line break"), std::string("{\"architectures\": []}"),
+        std::string("garbage\n"), std::string("\n"), own + "\n" + own + "\n",
+        std::string(R"({"index":1,"loglikelihood":-3.5,"greedy":false,"tokens":2})") + "\n",
+        std::string(R"({"index":0,"loglikelihood":-3.5,"greedy":false,"tokens":77})") + "\n"}) {
+    write_file(folder / "out", content);
+    const auto result = run_program({"score", SINKSCOPE_SOURCE_DIR "/models/stories260k", "--pairs",
+                                     folder / "pairs", "--out", folder / "out", "--resume", "--quiet"});
+    EXPECT_EQ(result.status, 1) << content;
+    EXPECT_THAT(result.error, HasSubstr("give another --out")) << content;
+    EXPECT_EQ(content_of(folder / "out"), content);
+  }
 }
 
 TEST(Score, EstimatesDoNotDependOnOtherPairs) {

@@ -422,7 +422,7 @@ TEST_F(Fetch, OfflineOnlyLooksInTheCache) {
   EXPECT_THAT(error_of(), HasSubstr("--include \"tokenizer.json\" matches no file"));
   options_.include = {};
   fs::remove(large_blob());
-  EXPECT_THAT(error_of(), AllOf(HasSubstr("lacks model.safetensors"), HasSubstr("HF_HUB_OFFLINE")));
+  EXPECT_THAT(error_of(), AllOf(HasSubstr("lacks model.safetensors;"), HasSubstr("HF_HUB_OFFLINE")));
   EXPECT_EQ(server_->take_requests().size(), 0U);
 }
 

@@ -61,6 +61,14 @@ TEST(FilterLogits, TemperatureComesBeforeTopP) {
   EXPECT_THAT(kept(logits, {100, 0.7, 0}), ElementsAre(1, 2, 3));
 }
 
+TEST(FilterLogits, ATemperatureWhoseQuotientsLeaveTheRangeOfFloatLeavesTheLargest) {
+  for (const double temperature : {1e-39, 1e-45, 1e-320}) {
+    EXPECT_THAT(kept({1, 3, -infinity, 3, -2}, {temperature, 1, 0}), ElementsAre(1, 3)) << temperature;
+    EXPECT_THAT(kept({-5, -3, -7}, {temperature, 0.5, 2}), ElementsAre(1)) << temperature;
+    EXPECT_THAT(kept({0, -1}, {temperature, 1, 0}), ElementsAre(0)) << temperature;
+  }
+}
+
 TEST(FilterLogits, ManyTokensAreCutWhereSortingAllOfThemWouldCut) {
   std::vector<float> many(5000);
   for (std::size_t i = 0; i < many.size(); ++i)

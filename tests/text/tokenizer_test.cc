@@ -141,7 +141,9 @@ TEST(TokenizerJson, RefusesWhatIsNoTokenizer) {
     return std::string();
   };
   EXPECT_THAT(error(""), HasSubstr("DIR/tokenizer.json is not valid JSON"));
-  EXPECT_THAT(error("version https://git-lfs.github.com/spec/v1"), HasSubstr("is not valid JSON"));
+  EXPECT_THAT(error("version https://git-lfs.github.com/spec/v1"),
+              HasSubstr("DIR/tokenizer.json is a Git LFS pointer"));
+  EXPECT_THAT(error("<!DOCTYPE html>"), HasSubstr("is an HTML page"));
   EXPECT_THAT(error("[]"), HasSubstr("DIR/tokenizer.json holds an array; an object would be right"));
   EXPECT_THAT(error("{}"), HasSubstr("DIR/tokenizer.json has no \"model\""));
   EXPECT_THAT(error(R"({"version": "2.0", "model": {}})"),

@@ -1,4 +1,4 @@
-#include "checkpoint/foreign_content.h"
+#include "base/foreign_content.h"
 
 #include <algorithm>
 
