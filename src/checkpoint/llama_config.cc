@@ -232,6 +232,9 @@ void read_llada_moe_config(const ConfigSource& source, const TensorMap& tensors,
   config.qkv_bias = config.output_bias = optional_flag(source, "attention_bias").value_or(false);
   check_switch(source, {"shared_expert_intermediate_size", nullptr, false});
   check_switch(source, {"num_shared_experts", nullptr, false});
+  check_switch(source, {"scoring_func", "softmax", false});
+  for (const char* key : {"n_group", "topk_group", "routed_scaling_factor"})
+    check_switch(source, {key, 1, false});
   ExpertsConfig experts;
   experts.count = required_count(source, "num_experts", largest_experts);
   experts.chosen = required_count(source, "num_experts_per_tok", largest_experts);

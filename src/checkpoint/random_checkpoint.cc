@@ -109,7 +109,7 @@ void check_free_space(const fs::path& folder, std::uint64_t needed) {
   std::error_code failed;
   const fs::space_info space = fs::space(existing_ancestor(folder), failed);
   if (!failed && space.available < needed)
-    throw Error("{} needs {:.1f} GB and its file system has {:.1f} GB free; fewer layers need less",
+    throw Error("{} needs {:.3f} GB and its file system has {:.3f} GB free; fewer layers need less",
                 folder.string(), static_cast<double>(needed) * 1e-9,
                 static_cast<double>(space.available) * 1e-9);
 }

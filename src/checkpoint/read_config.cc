@@ -44,12 +44,20 @@ void add_eos_ids(const ConfigSource& source, ModelConfig& config) {
   }
 }
 
+// Nothing is ever padded here, so that an id without a row, as conversions of old checkpoints have it, does
+// no harm: it counts as none.
+std::optional<std::int64_t> pad_id(const ConfigSource& source, const ModelConfig& config) {
+  const Json* value = find_key(source, "pad_token_id");
+  if (value != nullptr && value->is_number_integer() && (*value < 0 || *value >= config.embedding_rows))
+    return std::nullopt;
+  return optional_id(source, "pad_token_id");
+}
+
 void read_ids(const ConfigSource& source, ModelConfig& config) {
   config.mask_id = optional_id(source, "mask_token_id");
-  config.pad_id = optional_id(source, "pad_token_id");
+  config.pad_id = pad_id(source, config);
   config.bos_id = optional_id(source, "bos_token_id");
   check_id(source, "mask_token_id", config.mask_id, config);
-  check_id(source, "pad_token_id", config.pad_id, config);
   check_id(source, "bos_token_id", config.bos_id, config);
   add_eos_ids(source, config);
 }

@@ -160,9 +160,10 @@ void report(const SampleRecord& record, bool quiet) {
          "standard output cannot be written any more; the run goes on, its texts are in samples.jsonl");
   }
   if (record.masks_left > 0)
-    note(quiet, fmt::format("sample {}: {} positions still hold the mask id, which the model predicted; "
-                            "--forbid-mask prevents it",
-                            record.index, record.masks_left));
+    note(quiet,
+         fmt::format("sample {}: {} positions still hold the mask id: the steps ended before they were "
+                     "opened, or the model predicted it, which --forbid-mask prevents",
+                     record.index, record.masks_left));
   if (record.empty_rows > 0)
     note(quiet, fmt::format("sample {}: {} attention rows lost all their keys and gave zeros", record.index,
                             record.empty_rows));

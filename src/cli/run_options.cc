@@ -65,6 +65,9 @@ void resolve(RunOptions& options) {
   if (options.seed < 0) throw UsageError("--seed is {}; it must be at least 0", options.seed);
   if (options.batch < 1 || options.batch > 65536)
     throw UsageError("--batch is {}; it must be from 1 to 65536", options.batch);
+  if (options.deviation && !options.sampling.threshold && options.sampling.cache == "none")
+    throw UsageError(
+        "--deviation compares a run with --threshold or --cache with the exact one; give one of them");
   validate(options.chat);
   if (!options.run_dir.empty() && !options.resume.empty())
     throw UsageError("--run-dir starts a run and --resume goes on with one; give one of them");

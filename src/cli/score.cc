@@ -95,7 +95,10 @@ LikelihoodRequest encode_pair(Pair pair, const Tokenizer& tokenizer, const Model
     if (config.eos_ids.empty()) throw Error("{}: Dream's likelihood needs an end token", pair.where);
     request.target.push_back(static_cast<std::int32_t>(config.eos_ids.front()));
   }
-  if (request.target.empty()) throw Error("{}: the continuation is empty, it has no likelihood", pair.where);
+  if (request.target.empty())
+    throw Error("{}: the continuation {}, so it has no likelihood", pair.where,
+                pair.continuation.empty() ? "is empty"
+                                          : "has no token of its own: it merges with the context's last one");
   return request;
 }
 

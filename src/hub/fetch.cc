@@ -109,7 +109,7 @@ void check_room(const FetchPlan& plan, const FetchOptions& options, fs::path fol
   while (!fs::exists(folder, failed) && folder.has_relative_path()) folder = folder.parent_path();
   const fs::space_info space = fs::space(folder, failed);
   if (failed || space.available >= plan.bytes_to_fetch) return;
-  throw Error("{} needs {:.2f} GB, {} has {:.2f} GB free; make room, or name another place in HF_HUB_CACHE",
+  throw Error("{} needs {:.3f} GB, {} has {:.3f} GB free; make room, or name another place in HF_HUB_CACHE",
               options.id.text(), static_cast<double>(plan.bytes_to_fetch) * 1e-9, folder.string(),
               static_cast<double>(space.available) * 1e-9);
 }

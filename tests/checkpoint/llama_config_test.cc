@@ -226,6 +226,10 @@ TEST(LladaMoeConfig, NumbersThatCannotBeAreNamed) {
   EXPECT_THAT(error_with(moe_config(), "num_experts", 4000, parts), HasSubstr("too few for 4000 experts"));
   EXPECT_THAT(error_with(moe_config(), "moe_layer_freq", {0, 1}, parts), HasSubstr("moe_layer_freq holds 0"));
   EXPECT_THAT(error_with(moe_config(), "num_shared_experts", 1, parts), HasSubstr("num_shared_experts is 1"));
+  EXPECT_THAT(error_with(moe_config(), "scoring_func", "sigmoid", parts), HasSubstr("scoring_func is"));
+  EXPECT_THAT(error_with(moe_config(), "topk_group", 4, parts), HasSubstr("topk_group is 4"));
+  EXPECT_THAT(error_with(moe_config(), "routed_scaling_factor", 2.5, parts),
+              HasSubstr("routed_scaling_factor is 2.5"));
 }
 
 TEST(LlamaConfig, WhatIsNotSupportedIsRefusedByName) {

@@ -234,6 +234,12 @@ TEST(ReadConfigTest, IdZeroIsAnIdAndNullIsNone) {
   EXPECT_EQ(config_of(tiny_config_without("mask_token_id")).mask_id, std::nullopt);
 }
 
+TEST(ReadConfigTest, APadWithoutARowIsNone) {
+  for (const Json& value : {Json(-1), Json(12), Json(32000)})
+    EXPECT_EQ(config_of(tiny_config_with("pad_token_id", value)).pad_id, std::nullopt) << value;
+  EXPECT_THAT(error_with("pad_token_id", "1"), HasSubstr("a token id"));
+}
+
 TEST(ReadConfigTest, PadMayEqualEos) {
   const ModelConfig config = config_of(tiny_config());
   EXPECT_EQ(config.pad_id, config.eos_id());
@@ -251,7 +257,7 @@ TEST(ReadConfigTest, ConfigsOwnBeginningWins) {
 }
 
 TEST(ReadConfigTest, IdsLieInTheVocabulary) {
-  for (const char* key : {"mask_token_id", "pad_token_id", "bos_token_id", "eos_token_id"}) {
+  for (const char* key : {"mask_token_id", "bos_token_id", "eos_token_id"}) {
     EXPECT_THAT(error_with(key, 12), AllOf(HasSubstr(fmt::format("{} is 12", key)), HasSubstr("below 12")));
     for (const Json& value : {Json(-1), Json("1"), Json(1.0), Json(std::int64_t{1} << 31), Json::object()})
       EXPECT_THAT(error_with(key, value), AllOf(HasSubstr(key), HasSubstr("a token id"))) << key << value;

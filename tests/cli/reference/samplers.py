@@ -94,7 +94,8 @@ def llada(model, prompt, seed, mask_id, **changes):
             trace.forward(ids, row)
             changed = llada_step(ids, logits, begin, b, schedule[step:step + 1], mask_id, random, trace, o)
             step += 1
-            if fast and (not changed or not (ids[a:b] == mask_id).any()):
+            full = not (ids[a:b] == mask_id).any()
+            if (fast and full) or (o["threshold"] is not None and not changed):
                 break
     return trace.finish(ids)
 
