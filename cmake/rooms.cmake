@@ -40,7 +40,10 @@ function(sinkscope_kernels room)
     target_compile_options(kernels_${room}_${level} PRIVATE ${flags_${level}} $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno
                                                             -fno-trapping-math)
     set_property(GLOBAL APPEND PROPERTY SINKSCOPE_OBJECTS $<TARGET_OBJECTS:kernels_${room}_${level}>)
+    list(APPEND kernels kernels_${room}_${level})
   endforeach()
+  # For a test program of this room alone.
+  set(SINKSCOPE_KERNELS_${room} ${kernels} PARENT_SCOPE)
 endfunction()
 
 # sinkscope_library(NAME): all rooms so far as one library

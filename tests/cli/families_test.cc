@@ -270,6 +270,8 @@ TEST(Score, FaultsNameTheLineOrTheOption) {
   };
   EXPECT_THAT(error("no_context"), HasSubstr("no_context line 1 must hold a JSON object with the strings"));
   EXPECT_THAT(error("empty"), HasSubstr("empty line 1: the continuation is empty"));
+  write_file(folder / "merged", json{{"context", "Onc"}, {"continuation", "e"}}.dump() + "\n");
+  EXPECT_THAT(error("merged"), HasSubstr("it merges with the context's last one"));
   EXPECT_THAT(error("pairs", {"--mc-num", "10", "--batch", "4"}),
               HasSubstr("--mc-num 10 is not a multiple of --batch 4"));
   EXPECT_THAT(error("pairs", {"--nll-type", "ar_ftb"}), HasSubstr("--nll-type and --log-type are for Dream"));

@@ -277,6 +277,12 @@ TEST(Run, ResumeRefusesWhatDoesNotBelongToTheRun) {
   EXPECT_THAT(again.error, HasSubstr("--resume"));
 }
 
+TEST(Run, DeviationNeedsSomethingThatDeviates) {
+  const auto result = run_program({"run", tiny, "--prompt", "x", "--deviation"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.error, HasSubstr("--deviation compares a run with --threshold or --cache"));
+}
+
 TEST(Run, OutMakesAFolderOfItsOwnEachTime) {
   const TemporaryFolder folder;
   const std::vector<std::string> arguments{"run",         random_model, "--prompt-ids", "3",
