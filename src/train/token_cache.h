@@ -40,7 +40,7 @@ struct TokenDocument {
 class TokenCache {
  public:
   /// Maps the file. Throws Error naming it when it is none, is cut short, or its numbers do not fit together.
-  explicit TokenCache(const std::filesystem::path& file);
+  explicit TokenCache(const std::filesystem::path& path);
 
   std::int64_t documents() const { return static_cast<std::int64_t>(prompt_lengths_.size()); }
   std::int64_t tokens() const { return static_cast<std::int64_t>(ids_.size()); }

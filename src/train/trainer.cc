@@ -250,13 +250,13 @@ void claim_folder(const TrainConfig& config, const TrainingRun& run) {
 
 }  // namespace
 
-TrainingEnd train(const TrainConfig& given, const TrainingRun& run) {
+TrainingEnd train(const TrainConfig& config, const TrainingRun& run) {
   keep_freed_memory();
-  claim_folder(given, run);
-  TrainConfig config = given;
+  claim_folder(config, run);
   const TrainingTokenizer tokenizer = prepare_training_tokenizer(config, run.folder / "tokenizer");
-  tokenizer.complete(config.model);
-  return Trainer(config, run, tokenizer).go();
+  TrainConfig completed = config;
+  tokenizer.complete(completed.model);
+  return Trainer(completed, run, tokenizer).go();
 }
 
 }  // namespace sinkscope
