@@ -29,6 +29,6 @@ Sampler choose_sampler(const SamplingOptions& options, Generation generation, co
 /// samples stay.
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
                       const std::vector<PreparedPrompt>& prompts, const Sampler& sampler,
-                      const RunOptions& options, RunDirectory& run);
+                      const RunOptions& options, RunDirectory& directory);
 
 }  // namespace sinkscope
