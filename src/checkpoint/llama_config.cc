@@ -5,6 +5,7 @@
 #include "checkpoint/limits.h"
 #include "checkpoint/message.h"
 #include "checkpoint/rope_config.h"
+#include "checkpoint/vocabulary_config.h"
 
 namespace sinkscope {
 namespace {
@@ -57,23 +58,6 @@ void read_sizes(const ConfigSource& source, ModelConfig& config) {
   read_rope(source, config);
 }
 
-// Rows of embedding and head, from the tensors. A tied model uses the embedding as its head and ignores a
-// head that lies in the file, as the library's code does.
-void read_vocabulary(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
-                     ModelConfig& config) {
-  const bool has_head = tensors.contains(llama_head);
-  config.tied_head = optional_flag(source, "tie_word_embeddings").value_or(!has_head);
-  config.embedding_rows = matrix_rows(tensors, llama_embedding, config.width, checkpoint);
-  if (!config.tied_head && !has_head)
-    throw Error("{} lacks the output matrix {}, which tie_word_embeddings false in config.json calls for",
-                checkpoint, llama_head);
-  config.head_rows =
-      config.tied_head ? config.embedding_rows : matrix_rows(tensors, llama_head, config.width, checkpoint);
-  if (config.head_rows > config.embedding_rows)
-    throw Error("{}: the output matrix {} has {} rows, more than the {} ids that {} can embed", checkpoint,
-                llama_head, config.head_rows, config.embedding_rows, llama_embedding);
-}
-
 // Of tensors that are there but of no consequence their own shape is taken for right: a tied model's head,
 // and the frequencies that older Llama files store.
 void expect_ignored(const TensorMap& tensors, const ModelConfig& config,
@@ -88,7 +72,7 @@ void expect_ignored(const TensorMap& tensors, const ModelConfig& config,
 void read_common(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
                  ModelConfig& config) {
   for (const Switch& expected : switches()) check_switch(source, expected);
-  read_vocabulary(source, tensors, checkpoint, config);
+  read_vocabulary(source, tensors, checkpoint, {llama_embedding, llama_head, "tie_word_embeddings"}, config);
   std::vector<ExpectedTensor> expected = llama_tensors(config);
   expect_ignored(tensors, config, expected);
   check_tensors(expected, tensors, checkpoint);

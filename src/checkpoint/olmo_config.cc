@@ -6,6 +6,7 @@
 
 #include "checkpoint/limits.h"
 #include "checkpoint/message.h"
+#include "checkpoint/vocabulary_config.h"
 
 namespace sinkscope {
 namespace {
@@ -86,23 +87,6 @@ void read_sizes(const ConfigSource& source, ModelConfig& config) {
   optional_count(source, "embedding_size", largest_id_count);
 }
 
-// Rows of embedding and head, from the tensors. A tied model uses the embedding as its head and ignores a
-// head that lies in the file, as the authors' code does.
-void read_vocabulary(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
-                     ModelConfig& config) {
-  const bool has_head = tensors.contains(olmo_head);
-  config.tied_head = optional_flag(source, "weight_tying").value_or(!has_head);
-  config.embedding_rows = matrix_rows(tensors, olmo_embedding, config.width, checkpoint);
-  if (!config.tied_head && !has_head)
-    throw Error("{} lacks the output matrix {}, which weight_tying false in config.json calls for",
-                checkpoint, olmo_head);
-  config.head_rows =
-      config.tied_head ? config.embedding_rows : matrix_rows(tensors, olmo_head, config.width, checkpoint);
-  if (config.head_rows > config.embedding_rows)
-    throw Error("{}: the output matrix {} has {} rows, more than the {} ids that {} can embed", checkpoint,
-                olmo_head, config.head_rows, config.embedding_rows, olmo_embedding);
-}
-
 }  // namespace
 
 std::vector<ExpectedTensor> olmo_tensors(const ModelConfig& config) {
@@ -129,7 +113,7 @@ void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, cons
                       ModelConfig& config) {
   for (const Switch& expected : switches()) check_switch(source, expected);
   read_sizes(source, config);
-  read_vocabulary(source, tensors, checkpoint, config);
+  read_vocabulary(source, tensors, checkpoint, {olmo_embedding, olmo_head, "weight_tying"}, config);
 
   std::vector<ExpectedTensor> expected = olmo_tensors(config);
   // A tied model's ignored head is known by name but of no consequence, so its own shape is taken for right.

@@ -138,6 +138,7 @@ OrderedJson llama_json(const ModelConfig& c) {
         {"high_freq_factor", c.llama3_scaling->high_frequency_factor},
         {"original_max_position_embeddings", std::llround(c.llama3_scaling->original_positions)}};
   if (c.family == Family::llama) json["attention_bias"] = c.qkv_bias;
+  if (c.sliding_window > 0) json["sliding_window"] = c.sliding_window;
   if (c.mask_id) json["mask_token_id"] = *c.mask_id;
   if (c.pad_id) json["pad_token_id"] = *c.pad_id;
   json["bos_token_id"] = *c.bos_id;

@@ -21,15 +21,6 @@ bool is_word_character(std::string_view character) {
 
 std::string_view first_character(std::string_view text) { return text.substr(0, decode_utf8(text).length); }
 
-std::string_view last_character(std::string_view text) {
-  std::size_t start = text.size();
-  while (start > 0) {
-    --start;
-    if ((static_cast<unsigned char>(text[start]) & 0xC0U) != 0x80U) break;
-  }
-  return text.substr(start);
-}
-
 // Where the white space that ends at `end` begins, not before `limit`.
 std::size_t white_space_before(std::string_view text, std::size_t limit, std::size_t end) {
   while (end > limit) {

@@ -11,6 +11,7 @@
 #include "text/built_in_templates.h"
 #include "text/jinja/template.h"
 #include "text/json_fields.h"
+#include "text/special_tokens.h"
 #include "text/unicode.h"
 
 namespace sinkscope {
@@ -18,9 +19,6 @@ namespace {
 
 using Tokens = std::map<std::string, std::string>;
 
-// What transformers hands to a template beside the messages, where the tokenizer has it.
-constexpr std::array token_names{"bos_token", "eos_token", "unk_token", "sep_token",
-                                 "pad_token", "cls_token", "mask_token"};
 constexpr std::array families_with_one_format{"llada", "llada-moe", "dream", "qwen2", "qwen3"};
 /// Real templates have some 10 kB.
 constexpr std::uintmax_t longest_program = std::uintmax_t{1} << 20;
@@ -59,30 +57,9 @@ std::optional<FoundProgram> program_in_config(const JsonPlace& config) {
   throw Error("{} has no template named \"default\"; {}", entry->where, advice());
 }
 
-// A token is a text or {"content": text}.
-void read_tokens(const JsonPlace& config, Tokens& tokens) {
-  for (const std::string name : token_names) {
-    const auto token = config.find(name);
-    if (!token || tokens.count(name) > 0) continue;
-    tokens[name] = token->value.is_object() ? token->at("content").as_string() : token->as_string();
-  }
-}
-
 bool is_there(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
-}
-
-// Of the checkpoint's tokenizer; older ones state some in the second file alone.
-Tokens tokens_of(const std::filesystem::path& model_dir) {
-  Tokens tokens;
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    const auto path = model_dir / name;
-    if (model_dir.empty() || !is_there(path)) continue;
-    const Json json = read_json_file(path);
-    read_tokens(JsonPlace{json, path.string()}, tokens);
-  }
-  return tokens;
 }
 
 std::optional<FoundProgram> program_of(const std::filesystem::path& model_dir) {
@@ -134,13 +111,13 @@ ChatTemplate chat_template_named(std::string_view name, const std::filesystem::p
   if (built_in == nullptr)
     throw UsageError("there is no chat template \"{}\"; {} would be right", replace_invalid_utf8(name),
                      joined_names());
-  return build(*built_in, tokens_of(model_dir));
+  return build(*built_in, special_tokens_of(model_dir));
 }
 
 ChatTemplate choose_chat_template(const std::filesystem::path& model_dir, std::string_view family) {
   if (family == "mmada") return chat_template_named(family, model_dir);
   const auto program = program_of(model_dir);
-  if (program) return build(program->where, program->text, program->where, tokens_of(model_dir));
+  if (program) return build(program->where, program->text, program->where, special_tokens_of(model_dir));
   if (std::find(families_with_one_format.begin(), families_with_one_format.end(), family) !=
       families_with_one_format.end())
     return chat_template_named(family, model_dir);

@@ -58,6 +58,15 @@ DecodedChar decode_utf8(std::string_view text) {
   return {code_point, first.length};
 }
 
+std::string_view last_character(std::string_view text) {
+  std::size_t start = text.size();
+  while (start > 0) {
+    --start;
+    if ((static_cast<unsigned char>(text[start]) & 0xC0U) != 0x80U) break;
+  }
+  return text.substr(start);
+}
+
 std::size_t invalid_utf8_length(std::string_view text) {
   if (text.empty()) return 0;
   return std::max<std::size_t>(1,

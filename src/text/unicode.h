@@ -17,6 +17,9 @@ struct DecodedChar {
 /// First character of text. Surrogates, overlong forms and values above U+10FFFF are invalid.
 DecodedChar decode_utf8(std::string_view text);
 
+/// The last character of text, which must be valid UTF-8; empty for no text.
+std::string_view last_character(std::string_view text);
+
 /// Length in bytes of the longest prefix that could still become a valid character, at least 1: the maximal
 /// subpart that one U+FFFD stands for (Unicode 3.9, as Python's and Rust's decoders do it). text must start
 /// with invalid UTF-8.

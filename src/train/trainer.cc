@@ -12,7 +12,6 @@
 
 #include "base/files.h"
 #include "base/output_file.h"
-#include "base/random_bits.h"
 #include "ops/differentiable/adamw.h"
 #include "ops/differentiable/kept_memory.h"
 #include "train/batches.h"

@@ -1,7 +1,7 @@
 #include "train/training_checkpoint.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 #include <sinkscope/error.h>
 #include <sinkscope/safetensors.h>
@@ -66,9 +66,7 @@ void write_model(const TrainConfig& config, const TrainingState& state, const fs
   }
   write_tensors(folder / "model.safetensors", weights, config.model.weights_dtype, {{"format", "pt"}});
   const ModelShape& shape = state.model.shape;
-  nlohmann::ordered_json json = shape.config_json(shape.config);
-  if (shape.config.sliding_window > 0) json["sliding_window"] = shape.config.sliding_window;
-  write_file_atomically(folder / "config.json", json.dump(2) + "\n");
+  write_file_atomically(folder / "config.json", shape.config_json(shape.config).dump(2) + "\n");
   write_file_atomically(folder / "generation_config.json",
                         shape.generation_json(shape.config).dump(2) + "\n");
 }

@@ -3,10 +3,13 @@
 #include <sinkscope/error.h>
 
 #include <array>
+#include <map>
+#include <string>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "base/new_folder.h"
+#include "text/special_tokens.h"
 
 namespace sinkscope {
 namespace {
@@ -26,16 +29,10 @@ void copy_files(const TrainConfig& config, const fs::path& place) {
   folder.finish();
 }
 
-// tokenizer_config.json says "eos_token": "TEXT" or {"content": "TEXT"}.
-std::optional<std::int32_t> special_id(const Json& json, const char* key, const Tokenizer& tokenizer) {
-  const auto found = json.find(key);
-  if (found == json.end()) return std::nullopt;
-  const Json& value = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
-  return value.is_string() ? tokenizer.id_of(value.get_ref<const std::string&>()) : std::nullopt;
-}
-
-bool has_template(const fs::path& folder, const Json& json) {
-  return fs::exists(folder / "chat_template.jinja") || json.contains("chat_template");
+bool has_template(const fs::path& folder) {
+  if (fs::exists(folder / "chat_template.jinja")) return true;
+  const fs::path file = folder / "tokenizer_config.json";
+  return fs::exists(file) && read_json_file(file).contains("chat_template");
 }
 
 }  // namespace
@@ -51,22 +48,23 @@ void TrainingTokenizer::complete(ModelConfig& model) const {
 TrainingTokenizer prepare_training_tokenizer(const TrainConfig& config, const fs::path& folder) {
   if (!fs::exists(folder)) copy_files(config, folder);
   TrainingTokenizer result{folder, Tokenizer::load(folder), {}, {}, 0, -1};
-  const fs::path config_file = folder / "tokenizer_config.json";
-  const Json json = fs::exists(config_file) ? read_json_file(config_file) : Json::object();
+  const std::map<std::string, std::string> special = special_tokens_of(folder);
+  const auto id_of = [&](const char* name) {
+    const auto token = special.find(name);
+    return token == special.end() ? std::nullopt : result.tokenizer.id_of(token->second);
+  };
   const std::string where = (config.tokenizer / "tokenizer_config.json").string();
-  if (!json.is_object()) throw Error("{} is no JSON object", where);
-  result.bos = special_id(json, "bos_token", result.tokenizer);
-  const auto eos = special_id(json, "eos_token", result.tokenizer);
+  result.bos = id_of("bos_token");
+  const auto eos = id_of("eos_token");
   if (!eos)
     throw Error("{} names no eos_token of the tokenizer; training needs one behind every text", where);
   result.eos = *eos;
-  auto mask = special_id(json, "mask_token", result.tokenizer);
+  auto mask = id_of("mask_token");
   if (!mask) mask = result.tokenizer.id_of("<|mdm_mask|>");
   if (!mask && config.objective == Objective::masked_diffusion)
     throw Error("{} names no mask_token of the tokenizer, which masked diffusion needs", where);
   result.mask = mask.value_or(-1);
-  if (has_template(folder, json))
-    result.prompts = choose_chat_template(folder, family_name(config.model.family));
+  if (has_template(folder)) result.prompts = choose_chat_template(folder, family_name(config.model.family));
   return result;
 }
 

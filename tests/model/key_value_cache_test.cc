@@ -3,28 +3,14 @@
 #include <sinkscope/error.h>
 #include <sinkscope/transformer.h>
 
-#include "support/golden.h"
+#include "support/small_model.h"
 
 namespace sinkscope {
 namespace {
 
+using testing::batch_of;
+using testing::load;
 using testing::near;
-
-Transformer load(const std::string& fixture, bool plain_operations) {
-  TransformerOptions options;
-  options.plain_operations = plain_operations;
-  return {std::make_shared<const Checkpoint>(Checkpoint::open(testing::golden_dir(fixture))), options};
-}
-
-TokenBatch batch_of(const std::vector<std::vector<std::int32_t>>& rows) {
-  TokenBatch batch;
-  for (const auto& row : rows) {
-    batch.ids.insert(batch.ids.end(), row.begin(), row.end());
-    batch.offsets.push_back(batch.tokens());
-  }
-  batch.query_class.assign(batch.ids.size(), 0);
-  return batch;
-}
 
 std::vector<std::int32_t> some_ids(std::int64_t count, std::int32_t seed) {
   std::vector<std::int32_t> ids;

@@ -1,39 +1,17 @@
 #include <sinkscope/error.h>
 #include <sinkscope/transformer.h>
 
-#include "support/golden.h"
+#include "support/small_model.h"
 
 namespace sinkscope {
 namespace {
 
+using testing::batch_of;
 using testing::Golden;
+using testing::load;
 using testing::near;
 using testing::near_columns;
-
-Transformer load(const std::string& fixture, bool plain_operations = false,
-                 at::ScalarType dtype = at::kFloat) {
-  TransformerOptions options;
-  options.dtype = dtype;
-  options.plain_operations = plain_operations;
-  return {std::make_shared<const Checkpoint>(Checkpoint::open(testing::golden_dir(fixture))), options};
-}
-
-TokenBatch batch_of(const std::vector<std::vector<std::int32_t>>& rows) {
-  TokenBatch batch;
-  for (const auto& row : rows) {
-    batch.ids.insert(batch.ids.end(), row.begin(), row.end());
-    batch.offsets.push_back(batch.tokens());
-  }
-  batch.query_class.assign(batch.ids.size(), 0);
-  return batch;
-}
-
-std::vector<std::vector<std::int32_t>> rows_of(const at::Tensor& ids) {
-  std::vector<std::vector<std::int32_t>> rows(static_cast<std::size_t>(ids.size(0)));
-  for (std::int64_t b = 0; b < ids.size(0); ++b)
-    for (std::int64_t i = 0; i < ids.size(1); ++i) rows[b].push_back(ids[b][i].item<std::int32_t>());
-  return rows;
-}
+using testing::rows_of;
 
 // [.., N] of B equal rows -> [B, .., S]
 at::Tensor split_rows(const at::Tensor& flat, std::int64_t rows) {

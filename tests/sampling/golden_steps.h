@@ -6,18 +6,9 @@
 
 #include <cmath>
 
-#include "support/golden.h"
+#include "support/small_model.h"
 
 namespace sinkscope::testing {
-
-inline Transformer load(const std::string& fixture, bool plain_operations = false) {
-  const std::filesystem::path directory =
-      fixture == "tiny-llada" ? std::filesystem::path(SINKSCOPE_SOURCE_DIR) / "models" / fixture
-                              : golden_dir(fixture);
-  TransformerOptions options;
-  options.plain_operations = plain_operations;
-  return {std::make_shared<const Checkpoint>(Checkpoint::open(directory)), options};
-}
 
 inline std::vector<SampleRequest> requests_of(const at::Tensor& prompts, const nlohmann::json& c) {
   std::vector<SampleRequest> requests;

@@ -6,21 +6,12 @@
 #include <sinkscope/transformer.h>
 
 #include "ops/differentiable/cross_entropy.h"
+#include "support/small_model.h"
 #include "train/small_run.h"
 #include "train/training_checkpoint.h"
 
 namespace sinkscope {
 namespace {
-
-// Three rows of 11 tokens as Transformer takes them.
-TokenBatch batch_of(const at::Tensor& ids, std::int64_t rows) {
-  TokenBatch batch;
-  for (std::int64_t i = 0; i < ids.numel(); ++i)
-    batch.ids.push_back(static_cast<std::int32_t>(ids[i].item<std::int64_t>()));
-  for (std::int64_t b = 1; b <= rows; ++b) batch.offsets.push_back(b * ids.numel() / rows);
-  batch.query_class.assign(batch.ids.size(), 0);
-  return batch;
-}
 
 struct Case {
   const char* name;
@@ -51,7 +42,7 @@ TEST_P(TrainableModelTest, ItsCheckpointGivesTheSameLogits) {
   write_checkpoint(config, state, run.run(), run.folder / "tokenizer");
   const Transformer transformer(std::make_shared<Checkpoint>(Checkpoint::open(run.run() / "latest")), {});
   const at::Tensor ids = at::randint(0, 40, {3 * 11}, at::kLong);
-  const TokenBatch batch = batch_of(ids, 3);
+  const TokenBatch batch = testing::batch_of(testing::rows_of(ids.view({3, 11})));
   const at::Tensor right = transformer.forward({.tokens = batch}).logits;
   const at::Tensor hidden = hidden_rows(state.model, ids, 3, ProductPrecision::f32);
   EXPECT_LT((at::matmul(hidden, state.model.head.t()) - right).abs().max().item<double>(), 2e-4);

@@ -17,15 +17,6 @@ constexpr std::uint32_t sharp_s = 0xDF, dotted_capital_i = 0x130, capital_sigma 
 
 std::size_t length_at(std::string_view text) { return std::max<std::size_t>(1, decode_utf8(text).length); }
 
-std::string_view last_character(std::string_view text) {
-  std::size_t start = text.size();
-  while (start > 0) {
-    --start;
-    if ((static_cast<unsigned char>(text[start]) & 0xC0U) != 0x80U) break;
-  }
-  return text.substr(start);
-}
-
 template <typename IsTaken>
 std::string_view strip_while(std::string_view text, Ends ends, const IsTaken& is_taken) {
   while (ends != Ends::right && !text.empty()) {
