@@ -63,10 +63,10 @@ def sizes_of(config):
 
 
 def biases_of(config):
-    """The projections that have a bias."""
+    """The projections that have a bias, in the order in which their weights are drawn."""
     if config["model_type"] in ("qwen2", "Dream"):
-        return {"q_proj", "k_proj", "v_proj"}
-    return {"q_proj", "k_proj", "v_proj", "o_proj"} if config.get("attention_bias") else set()
+        return ["q_proj", "k_proj", "v_proj"]
+    return ["q_proj", "k_proj", "v_proj", "o_proj"] if config.get("attention_bias") else []
 
 
 def has_qk_norm(config):

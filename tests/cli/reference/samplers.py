@@ -262,7 +262,7 @@ def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
                 opened = above_threshold(confidence, masked, o["threshold"])
             ids[opened] = token[opened]
             step += 1
-            if len(opened) > 0 and (token[opened] == mask_id).all():
+            if o["threshold"] is not None and len(opened) > 0 and (token[opened] == mask_id).all():
                 break
 
 
