@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/model_options.h"
 #include "cli/option_table.h"
 #include "cli/progress.h"
@@ -55,6 +56,7 @@ void train_command(const TrainOptions& options) {
   };
   run.note = [&](const std::string& line) { note(options.quiet, line); };
   run.stop = &stop_asked;
+  if (device.is_cpu()) run.available_bytes = available_memory();
   const TrainingEnd end = train(config, run);
   bar.finish();
   const std::string seconds = duration_text(bar.elapsed());

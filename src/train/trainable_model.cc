@@ -4,6 +4,7 @@
 #include <sinkscope/error.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "model/block_names.h"
 #include "ops/differentiable/attention.h"
@@ -98,6 +99,15 @@ std::vector<at::Tensor> TrainableModel::tensors() const {
   std::vector<at::Tensor> all;
   for (const NamedParameter& parameter : parameters) all.push_back(parameter.value);
   return all;
+}
+
+double parameter_count(const ModelConfig& config) {
+  double count = 0;
+  for (const RandomTensor& tensor : shape_of(config).weights(config))
+    count += std::accumulate(
+        tensor.shape.begin(), tensor.shape.end(), 1.0,
+        [](double product, std::int64_t extent) { return product * static_cast<double>(extent); });
+  return count;
 }
 
 TrainableModel new_model(const ModelConfig& config, std::uint64_t seed, const at::Device& device) {

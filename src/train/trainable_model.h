@@ -40,6 +40,9 @@ struct TrainableModel {
   std::vector<at::Tensor> tensors() const;
 };
 
+/// Parameters that a model of this config has.
+double parameter_count(const ModelConfig& config);
+
 /// Weights about normal with deviation 0.02, those that write into the residual stream smaller by
 /// sqrt(2 layers), norms 1; a function of the seed. Names and order as Checkpoint reads them.
 TrainableModel new_model(const ModelConfig& config, std::uint64_t seed, const at::Device& device);

@@ -228,16 +228,20 @@ TrainingEnd Trainer::go() {
   return {state_.step, state_.model.parameter_count(), state_.step == config_.steps};
 }
 
+// What train() found in place of the run's folder.
+enum class Found { nothing, empty_folder, run };
+
 // A new run's folder gets the config; an old one must be of the same.
-void claim_folder(const TrainConfig& config, const TrainingRun& run) {
+Found claim_folder(const TrainConfig& config, const TrainingRun& run) {
   const fs::path note = run.folder / "training.json";
   if (!fs::exists(note)) {
     if (fs::exists(run.folder) && !fs::is_empty(run.folder))
       throw Error("{} is not empty and holds no training run; a new folder would be right",
                   run.folder.string());
+    const Found found = fs::exists(run.folder) ? Found::empty_folder : Found::nothing;
     fs::create_directories(run.folder);
     write_file_atomically(note, read_file(config.file));
-    return;
+    return found;
   }
   if (!run.resume)
     throw Error("{} holds a run already; --resume goes on with it, another --out begins a new one",
@@ -245,17 +249,53 @@ void claim_folder(const TrainConfig& config, const TrainingRun& run) {
   if (config_fingerprint(read_json_file(note)) != config.fingerprint)
     throw Error("{} is the config of the run in {}, and {} differs from it; another --out would be right",
                 note.string(), run.folder.string(), config.file.string());
+  return Found::run;
 }
+
+// Weights, gradients, both moments and the averages, in float32; what passes need comes on top.
+void check_memory(const TrainConfig& config, std::int64_t available) {
+  const double copies = config.optimizer.ema ? 5 : 4;
+  const double needed = parameter_count(config.model) * copies * sizeof(float);
+  if (needed > static_cast<double>(available))
+    throw Error(
+        "{}: training {:.3g} parameters takes more than {:.1f} GB, and {:.1f} GB are free; a smaller model "
+        "would be right",
+        config.file.string(), parameter_count(config.model), needed * 1e-9,
+        static_cast<double>(available) * 1e-9);
+}
+
+// Takes away what a new run has made, unless it could begin.
+class NewRun {
+ public:
+  NewRun(const fs::path& folder, Found found) : folder_(folder), found_(found) {}
+  ~NewRun() {
+    if (begun_ || found_ == Found::run) return;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder_, ignored)) fs::remove_all(entry.path(), ignored);
+    if (found_ == Found::nothing) fs::remove(folder_, ignored);
+  }
+  NewRun(const NewRun&) = delete;
+  NewRun& operator=(const NewRun&) = delete;
+  void begin() { begun_ = true; }
+
+ private:
+  fs::path folder_;
+  Found found_;
+  bool begun_ = false;
+};
 
 }  // namespace
 
 TrainingEnd train(const TrainConfig& config, const TrainingRun& run) {
   keep_freed_memory();
-  claim_folder(config, run);
+  NewRun made(run.folder, claim_folder(config, run));
   const TrainingTokenizer tokenizer = prepare_training_tokenizer(config, run.folder / "tokenizer");
   TrainConfig completed = config;
   tokenizer.complete(completed.model);
-  return Trainer(completed, run, tokenizer).go();
+  if (run.available_bytes) check_memory(completed, *run.available_bytes);
+  Trainer trainer(completed, run, tokenizer);
+  made.begin();
+  return trainer.go();
 }
 
 }  // namespace sinkscope

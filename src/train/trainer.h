@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "train/train_config.h"
@@ -27,6 +28,8 @@ struct TrainingRun {
   std::filesystem::path folder;
   bool resume = false;  // go on from the newest checkpoint
   at::Device device = at::kCPU;
+  /// Memory that training may take; none: whatever it needs.
+  std::optional<std::int64_t> available_bytes = std::nullopt;
   /// Said of what is about to be done ("tokens") with the share done.
   std::function<void(const char* what, double share)> preparing = {};
   std::function<void(const StepReport&)> stepped = {};
@@ -52,7 +55,9 @@ struct TrainingEnd {
 ///
 /// A run that was killed at any moment and goes on with `resume` ends with the same weights, bit for bit on
 /// the same device, and the thread count does not matter. Throws Error when the folder holds another run,
-/// when it holds one and resume was not asked for, or when a loss is not finite.
+/// when it holds one and resume was not asked for, when the parameters with their gradients and moments alone
+/// would take more than available_bytes, or when a loss is not finite. A new run that cannot begin leaves
+/// nothing behind.
 TrainingEnd train(const TrainConfig& config, const TrainingRun& run);
 
 }  // namespace sinkscope

@@ -112,6 +112,29 @@ TEST_F(Train, TheModelRunsUnderTheOtherCommands) {
   }
 }
 
+// Whatever stops it before the first step, the same --out is free for the next try.
+TEST_F(Train, ARunThatCannotBeginLeavesNothing) {
+  const auto refused = [&](const json& changes, const std::string& message) {
+    const json before = config;
+    config.merge_patch(changes);
+    write_config();
+    const auto result = train("run");
+    EXPECT_EQ(result.status, 1) << result.error;
+    EXPECT_THAT(result.error, HasSubstr(message));
+    EXPECT_FALSE(std::filesystem::exists(folder / "run")) << message;
+    config = before;
+  };
+  refused({{"model", {{"layers", 1000}, {"width", 65536}, {"mlp_width", 1000000}}}},
+          "GB are free; a smaller model");
+  refused({{"batch", 61}}, "the data are 60 texts; a batch of 61 needs more");
+  refused({{"probe", {{"positions", 23}}}}, "no text for the probe has 23 tokens");
+  write_file(folder / "cut.jsonl", "{\"text\": \"x\"}\n{\"text\": ");
+  refused({{"data", {{"files", {"cut.jsonl"}}}}}, "cut.jsonl line 2");
+  std::filesystem::create_directory(folder / "broken");
+  write_file(folder / "broken/tokenizer.json", "{\"model\":");
+  refused({{"tokenizer", "broken"}}, "tokenizer.json is not valid JSON");
+}
+
 TEST_F(Train, WrongUseIsNamed) {
   config["optimiser"] = json::object();
   write_config();
@@ -125,6 +148,7 @@ TEST_F(Train, WrongUseIsNamed) {
   const auto missing = train("run");
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.error, HasSubstr("missing.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
 }  // namespace

@@ -127,9 +127,12 @@ TEST(Trainer, AFolderOfAnotherRunIsLeftAlone) {
   small.config["seed"] = 2;
   EXPECT_THAT([&] { begin(true); }, ThrowsMessage<Error>(HasSubstr("differs from it")));
   std::filesystem::create_directory(small.folder / "full");
+  std::filesystem::create_directory(small.folder / "full/tokenizer");
   testing::write_file(small.folder / "full/letter", "dear");
   EXPECT_THAT([&] { train(small.read(), {small.folder / "full"}); },
               ThrowsMessage<Error>(HasSubstr("is not empty and holds no training run")));
+  EXPECT_THAT(testing::names_in(small.folder / "full"), ElementsAre("letter", "tokenizer"));
+  EXPECT_THAT(testing::names_in(small.run()), ::testing::Contains("latest"));
 }
 
 TEST(Trainer, ALossThatIsNotFiniteEndsTheRun) {
