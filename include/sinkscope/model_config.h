@@ -2,6 +2,7 @@
 // own.
 #pragma once
 
+#include <sinkscope/attention_variant.h>
 #include <sinkscope/dtype.h>
 
 #include <cstdint>
@@ -80,6 +81,7 @@ struct ModelConfig {
   /// all. Autoregressive models only.
   std::int64_t sliding_window = 0;
   std::int64_t first_windowed_layer = 0;
+  AttentionVariant attention;
   double norm_eps = 0;
   std::int64_t max_positions = 0;    // longest sequence the model was made for
   DType weights_dtype = DType::f32;  // F32, F16 or BF16; the type of most weight elements when they are mixed

@@ -2,6 +2,7 @@
 
 #include <sinkscope/error.h>
 
+#include "checkpoint/attention_variant_config.h"
 #include "checkpoint/limits.h"
 #include "checkpoint/message.h"
 #include "checkpoint/rope_config.h"
@@ -74,6 +75,7 @@ void read_common(const ConfigSource& source, const TensorMap& tensors, const std
   for (const Switch& expected : switches()) check_switch(source, expected);
   read_vocabulary(source, tensors, checkpoint, {llama_embedding, llama_head, "tie_word_embeddings"}, config);
   std::vector<ExpectedTensor> expected = llama_tensors(config);
+  for (ExpectedTensor& tensor : variant_tensors(config)) expected.push_back(std::move(tensor));
   expect_ignored(tensors, config, expected);
   check_tensors(expected, tensors, checkpoint);
   config.weights_dtype = dominating_dtype(llama_tensors(config), tensors);
@@ -156,7 +158,7 @@ std::vector<ExpectedTensor> llama_tensors(const ModelConfig& config) {
     for (std::int64_t e = 0; e < config.experts->count; ++e)
       add_mlp(fmt::format("{}mlp.experts.{}.", block, e));
   }
-  add("model.norm.weight", {width});
+  if (!config.attention.post_norm) add("model.norm.weight", {width});
   if (!config.tied_head) add(llama_head, {config.head_rows, width});
   return tensors;
 }
@@ -167,6 +169,16 @@ void read_llama_config(const ConfigSource& source, const TensorMap& tensors, con
   config.qkv_bias = config.output_bias = optional_flag(source, "attention_bias").value_or(false);
   check_switch(source, {"sliding_window", nullptr, false});
   check_layer_types(source, config);
+  read_common(source, tensors, checkpoint, config);
+}
+
+void read_llama_variant_config(const ConfigSource& source, const TensorMap& tensors,
+                               const std::string& checkpoint, ModelConfig& config) {
+  read_autoregressive(source, config);
+  config.sliding_window = optional_count(source, "sliding_window", largest_positions).value_or(0);
+  config.attention = find_attention_variant(source, config);
+  check_switch(source, {"attention_bias", false, false});
+  check_switch(source, {"layer_types", nullptr, false});
   read_common(source, tensors, checkpoint, config);
 }
 

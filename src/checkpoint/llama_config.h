@@ -22,6 +22,9 @@ std::vector<ExpectedTensor> llama_tensors(const ModelConfig& config);
 // folder.
 void read_llama_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
                        ModelConfig& config);
+/// Llama's layout with a variant of attention, and perhaps a window.
+void read_llama_variant_config(const ConfigSource& source, const TensorMap& tensors,
+                               const std::string& checkpoint, ModelConfig& config);
 void read_mistral_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
                          ModelConfig& config);
 void read_qwen2_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,

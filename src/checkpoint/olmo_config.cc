@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "checkpoint/attention_variant_config.h"
 #include "checkpoint/limits.h"
 #include "checkpoint/message.h"
 #include "checkpoint/vocabulary_config.h"
@@ -15,28 +16,16 @@ namespace {
 // means another form in that code (layer_norm_type: "default", rope: false, ...), it is required.
 const std::vector<Switch>& switches() {
   static const std::vector<Switch> list = {
-      {"layer_norm_type", "rms", true},
-      {"block_type", "llama", true},
-      {"activation_type", "silu", true},
-      {"rope", true, true},
-      {"rope_full_precision", true, false},
-      {"rope_scaling", nullptr, false},
-      {"alibi", false, false},
-      {"block_group_size", 1, false},
-      {"layer_norm_with_affine", true, false},
-      {"bias_for_layer_norm", false, false},
-      {"include_bias", false, false},
-      {"include_qkv_bias", false, false},
-      {"attention_bias", false, false},
-      {"attention_layer_norm", false, false},
-      {"qk_layernorm", false, false},
-      {"clip_qkv", nullptr, false},
-      {"scale_logits", false, false},
-      {"input_emb_norm", false, false},
-      {"sliding_window", nullptr, false},
-      {"use_sliding_window", false, false},
-      {"num_experts", nullptr, false},
-      {"quantization_config", nullptr, false},
+      {"layer_norm_type", "rms", true},        {"block_type", "llama", true},
+      {"activation_type", "silu", true},       {"rope_full_precision", true, false},
+      {"rope_scaling", nullptr, false},        {"block_group_size", 1, false},
+      {"layer_norm_with_affine", true, false}, {"bias_for_layer_norm", false, false},
+      {"include_bias", false, false},          {"include_qkv_bias", false, false},
+      {"attention_bias", false, false},        {"attention_layer_norm", false, false},
+      {"qk_layernorm", false, false},          {"clip_qkv", nullptr, false},
+      {"scale_logits", false, false},          {"input_emb_norm", false, false},
+      {"sliding_window", nullptr, false},      {"use_sliding_window", false, false},
+      {"num_experts", nullptr, false},         {"quantization_config", nullptr, false},
   };
   return list;
 }
@@ -104,23 +93,44 @@ std::vector<ExpectedTensor> olmo_tensors(const ModelConfig& config) {
     tensors.push_back({block + "up_proj.weight", {config.mlp_width, config.width}});
     tensors.push_back({block + "ff_out.weight", {config.width, config.mlp_width}});
   }
-  tensors.push_back({"model.transformer.ln_f.weight", {config.width}});
+  if (!config.attention.post_norm) tensors.push_back({"model.transformer.ln_f.weight", {config.width}});
   if (!config.tied_head) tensors.push_back({olmo_head, {config.head_rows, config.width}});
   return tensors;
 }
 
-void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
-                      ModelConfig& config) {
-  for (const Switch& expected : switches()) check_switch(source, expected);
-  read_sizes(source, config);
+namespace {
+
+void read_layout(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
+                 ModelConfig& config) {
+  const PositionEncoding positions = config.attention.positions;
+  check_switch(source, {"rope", positions == PositionEncoding::rope, true});
+  check_switch(source, {"alibi", positions == PositionEncoding::alibi, false});
   read_vocabulary(source, tensors, checkpoint, {olmo_embedding, olmo_head, "weight_tying"}, config);
 
   std::vector<ExpectedTensor> expected = olmo_tensors(config);
+  for (ExpectedTensor& tensor : variant_tensors(config)) expected.push_back(std::move(tensor));
   // A tied model's ignored head is known by name but of no consequence, so its own shape is taken for right.
   if (const auto head = tensors.find(olmo_head); config.tied_head && head != tensors.end())
     expected.push_back({olmo_head, head->second.shape});
   check_tensors(expected, tensors, checkpoint);
   config.weights_dtype = dominating_dtype(expected, tensors);
+}
+
+}  // namespace
+
+void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
+                      ModelConfig& config) {
+  for (const Switch& expected : switches()) check_switch(source, expected);
+  read_sizes(source, config);
+  read_layout(source, tensors, checkpoint, config);
+}
+
+void read_olmo_variant_config(const ConfigSource& source, const TensorMap& tensors,
+                              const std::string& checkpoint, ModelConfig& config) {
+  for (const Switch& expected : switches()) check_switch(source, expected);
+  read_sizes(source, config);
+  config.attention = find_attention_variant(source, config);
+  read_layout(source, tensors, checkpoint, config);
 }
 
 }  // namespace sinkscope

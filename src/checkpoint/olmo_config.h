@@ -20,5 +20,8 @@ std::vector<ExpectedTensor> olmo_tensors(const ModelConfig& config);
 /// Fills everything but family, architecture and ids, and checks every tensor. `checkpoint` names the folder.
 void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
                       ModelConfig& config);
+/// The same layout with a variant of attention.
+void read_olmo_variant_config(const ConfigSource& source, const TensorMap& tensors,
+                              const std::string& checkpoint, ModelConfig& config);
 
 }  // namespace sinkscope

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/attention_variant_config.h"
 #include "checkpoint/config_keys.h"
 #include "checkpoint/families.h"
 #include "checkpoint/message.h"
@@ -81,6 +82,9 @@ ModelConfig read_model_config(const Json& config_json, const Json& generation, c
   config.family = recognised.family;
   config.architecture = recognised.architecture;
   recognised.read(source, tensors, checkpoint, config);
+  if (find_key(source, attention_variant_key) != nullptr && config.attention == AttentionVariant{})
+    throw Error("{}: {} changes nothing, or {} is a class that has no variants of attention", source.where,
+                attention_variant_key, config.architecture);
   config.declared_dtype = declared_dtype(source);
   read_ids(source, config);
   if (!generation.is_null()) {

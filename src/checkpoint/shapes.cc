@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "checkpoint/attention_variant_config.h"
 #include "checkpoint/families.h"
 #include "checkpoint/llama_config.h"
 #include "checkpoint/message.h"
@@ -20,48 +21,57 @@ std::string_view torch_name(DType dtype) {
   return dtype == DType::f32 ? "float32" : dtype == DType::f16 ? "float16" : "bfloat16";
 }
 
+// Models with another attention are of another type, lest other software takes them for the usual ones.
+void add_variant(const ModelConfig& c, OrderedJson& json) {
+  if (c.attention == AttentionVariant{}) return;
+  json["model_type"] = fmt::format("sinkscope-{}", family_name(c.family));
+  json[attention_variant_key] = attention_variant_json(c.attention);
+}
+
 OrderedJson llada_json(const ModelConfig& c) {
-  return {{"architectures", {c.architecture}},
-          {"model_type", family_name(c.family)},
-          {"d_model", c.width},
-          {"n_layers", c.layers},
-          {"n_heads", c.heads},
-          {"n_kv_heads", c.kv_heads},
-          {"mlp_hidden_size", c.mlp_width},
-          {"mlp_ratio", 4},
-          {"activation_type", "silu"},
-          {"block_type", "llama"},
-          {"block_group_size", 1},
-          {"vocab_size", c.head_rows},
-          {"embedding_size", c.embedding_rows},
-          {"rope", true},
-          {"rope_theta", c.rope_theta},
-          {"rope_full_precision", true},
-          {"rms_norm_eps", c.norm_eps},
-          {"layer_norm_type", "rms"},
-          {"layer_norm_with_affine", true},
-          {"bias_for_layer_norm", false},
-          {"include_bias", false},
-          {"include_qkv_bias", false},
-          {"attention_layer_norm", false},
-          {"weight_tying", c.tied_head},
-          {"scale_logits", false},
-          {"input_emb_norm", false},
-          {"alibi", false},
-          {"multi_query_attention", nullptr},
-          {"flash_attention", false},
-          {"max_sequence_length", c.max_positions},
-          {"precision", "amp_bf16"},
-          {"mask_token_id", *c.mask_id},
-          {"eos_token_id", *c.eos_id()},
-          {"pad_token_id", *c.pad_id},
-          {"use_cache", false},
-          {"attention_dropout", 0.0},
-          {"embedding_dropout", 0.0},
-          {"residual_dropout", 0.0},
-          {"init_device", "meta"},
-          {"torch_dtype", torch_name(c.weights_dtype)},
-          {"transformers_version", "4.46.3"}};
+  OrderedJson json = {{"architectures", {c.architecture}},
+                      {"model_type", family_name(c.family)},
+                      {"d_model", c.width},
+                      {"n_layers", c.layers},
+                      {"n_heads", c.heads},
+                      {"n_kv_heads", c.kv_heads},
+                      {"mlp_hidden_size", c.mlp_width},
+                      {"mlp_ratio", 4},
+                      {"activation_type", "silu"},
+                      {"block_type", "llama"},
+                      {"block_group_size", 1},
+                      {"vocab_size", c.head_rows},
+                      {"embedding_size", c.embedding_rows},
+                      {"rope", c.attention.positions == PositionEncoding::rope},
+                      {"rope_theta", c.rope_theta},
+                      {"rope_full_precision", true},
+                      {"rms_norm_eps", c.norm_eps},
+                      {"layer_norm_type", "rms"},
+                      {"layer_norm_with_affine", true},
+                      {"bias_for_layer_norm", false},
+                      {"include_bias", false},
+                      {"include_qkv_bias", false},
+                      {"attention_layer_norm", false},
+                      {"weight_tying", c.tied_head},
+                      {"scale_logits", false},
+                      {"input_emb_norm", false},
+                      {"alibi", c.attention.positions == PositionEncoding::alibi},
+                      {"multi_query_attention", nullptr},
+                      {"flash_attention", false},
+                      {"max_sequence_length", c.max_positions},
+                      {"precision", "amp_bf16"},
+                      {"mask_token_id", *c.mask_id},
+                      {"eos_token_id", *c.eos_id()},
+                      {"pad_token_id", *c.pad_id},
+                      {"use_cache", false},
+                      {"attention_dropout", 0.0},
+                      {"embedding_dropout", 0.0},
+                      {"residual_dropout", 0.0},
+                      {"init_device", "meta"},
+                      {"torch_dtype", torch_name(c.weights_dtype)},
+                      {"transformers_version", "4.46.3"}};
+  add_variant(c, json);
+  return json;
 }
 
 // MMaDA adds the image tokens of its codebook behind LLaDA's vocabulary.
@@ -96,6 +106,7 @@ std::vector<RandomTensor> olmo_weights(const ModelConfig& config) {
                        : writes ? into_residual
                                 : deviation});
   }
+  for (RandomTensor& tensor : variant_weights(config)) weights.push_back(std::move(tensor));
   return weights;
 }
 
@@ -143,6 +154,7 @@ OrderedJson llama_json(const ModelConfig& c) {
   if (c.pad_id) json["pad_token_id"] = *c.pad_id;
   json["bos_token_id"] = *c.bos_id;
   json["eos_token_id"] = *c.eos_id();
+  add_variant(c, json);
   return json;
 }
 
@@ -173,6 +185,7 @@ std::vector<RandomTensor> llama_weights(const ModelConfig& config) {
                        : writes ? into_residual
                                 : deviation});
   }
+  for (RandomTensor& tensor : variant_weights(config)) weights.push_back(std::move(tensor));
   return weights;
 }
 

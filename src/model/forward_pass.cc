@@ -12,6 +12,7 @@
 #include "model/experts.h"
 #include "ops/l2_norm.h"
 #include "ops/projection.h"
+#include "ops/rms_norm.h"
 #include "ops/vocabulary_head.h"
 
 namespace sinkscope {
@@ -25,12 +26,18 @@ std::int64_t first_position(const ForwardRequest& request, std::int64_t sequence
   return request.cached == nullptr ? 0 : request.cached->first_positions[static_cast<std::size_t>(sequence)];
 }
 
-PassRows all_rows(const ForwardRequest& request) {
+// A sink token stands in front of all others.
+std::int64_t first_place(const ModelConfig& config) {
+  return config.attention.slot == KeySlot::sink_token ? 1 : 0;
+}
+
+// Positions grow from `shift` on.
+PassRows all_rows(const ForwardRequest& request, std::int64_t shift) {
   const TokenBatch& batch = request.tokens;
   at::Tensor positions = at::empty({batch.tokens()}, at::TensorOptions(at::kLong));
   for (std::int64_t b = 0; b < batch.sequences(); ++b)
     for (std::int64_t i = batch.offsets[b]; i < batch.offsets[b + 1]; ++i)
-      positions.data_ptr<std::int64_t>()[i] = first_position(request, b) + i - batch.offsets[b];
+      positions.data_ptr<std::int64_t>()[i] = first_position(request, b) + i - batch.offsets[b] + shift;
   return {batch.offsets, plan_rows(batch.offsets), positions, nullptr};
 }
 
@@ -83,10 +90,10 @@ ForwardPass::ForwardPass(const TransformerWeights& weights, const ForwardRequest
       workspace_(*workspace.impl_),
       shape_(pass_shape(config_, weights.dtype, weights.format, weights.backend)),
       arena_(workspace.impl_->arena),
-      all_(all_rows(request)),
+      all_(all_rows(request, first_place(config_))),
       wanted_(wanted_rows(request, all_)),
-      rope_(workspace_.rope.at_least(positions_needed(request), rope_options(config_, weights.dtype),
-                                     weights.device)) {
+      rope_(workspace_.rope.at_least(positions_needed(request) + first_place(config_),
+                                     rope_options(config_, weights.dtype), weights.device)) {
   if (request.cached == nullptr) return;
   const CachedTokens& cached = *request.cached;
   for (std::int64_t b = 0; b < request.tokens.sequences(); ++b) {
@@ -109,6 +116,7 @@ ForwardResult ForwardPass::run() {
     wanted_x_ = arena_.take({all_.count(), config_.width}, weights_.dtype);
   }
   embed(weights_, request_.tokens, x_);
+  add_positions();
   block_mark_ = arena_.mark();
   std::int64_t keys = 0;
   for (const KeyRange& range : keys_) keys += range.count;
@@ -120,6 +128,25 @@ ForwardResult ForwardPass::run() {
   finish(result);
   result.observation = workspace_.observation.result();
   return result;
+}
+
+void ForwardPass::add_positions() {
+  at::Tensor table = weights_.position_table;
+  if (config_.attention.positions == PositionEncoding::sinusoid)
+    table = sinusoid_table(all_.positions.max().item<std::int64_t>() + 1, config_.width)
+                .to(weights_.device, weights_.dtype);
+  if (table.defined()) x_ = x_ + at::index_select(table, 0, all_.positions.to(weights_.device));
+}
+
+void ForwardPass::prepare_part(const at::Tensor& norm, ProductInput& input) const {
+  if (config_.attention.post_norm)
+    prepare_input(weights_.backend, x_, input);
+  else
+    prepare_normed(weights_.backend, x_, norm, config_.norm_eps, input);
+}
+
+void ForwardPass::end_part(const at::Tensor& norm) {
+  if (config_.attention.post_norm) x_ = rms_norm(x_, norm, config_.norm_eps);
 }
 
 // x += attention_out(attention(rms_norm(x))); x += down(silu(gate(h)) * up(h)), h = rms_norm(x)
@@ -154,19 +181,20 @@ void ForwardPass::project_heads(const BlockWeights& block, const PassRows& queri
   const Rotation query_rotation{&rope_, &queries.positions, config_.head_dim};
   const HeadNorm query_norm{&block.query_norm, config_.norm_eps};
   const HeadNorm key_norm{&block.key_norm, config_.norm_eps};
-  const Projection query{&block.query, &buffers.query, &query_rotation, if_defined(block.query_bias),
-                         config_.qk_norm ? &query_norm : nullptr};
-  const Projection key{&block.key, &buffers.key, &key_rotation, if_defined(block.key_bias),
-                       config_.qk_norm ? &key_norm : nullptr};
+  const bool rotates = config_.attention.positions == PositionEncoding::rope;
+  const Projection query{&block.query, &buffers.query, rotates ? &query_rotation : nullptr,
+                         if_defined(block.query_bias), config_.qk_norm ? &query_norm : nullptr};
+  const Projection key{&block.key, &buffers.key, rotates ? &key_rotation : nullptr,
+                       if_defined(block.key_bias), config_.qk_norm ? &key_norm : nullptr};
   const Projection value{&block.value, &buffers.value, nullptr, if_defined(block.value_bias)};
-  prepare_normed(weights_.backend, x_, block.attention_norm, config_.norm_eps, buffers.normed);
+  prepare_part(block.attention_norm, buffers.normed);
   if (queries.tokens == nullptr) {
     project({query, key, value}, buffers.normed, all_.plan);
     return;
   }
   project({key, value}, buffers.normed, all_.plan);
   keep_rows(queries);
-  prepare_normed(weights_.backend, x_, block.attention_norm, config_.norm_eps, buffers.wanted_normed);
+  prepare_part(block.attention_norm, buffers.wanted_normed);
   project({query}, buffers.wanted_normed, queries.plan);
 }
 
@@ -213,6 +241,8 @@ AttentionRequest ForwardPass::attention_request(std::int64_t layer, const PassRo
   if (request_.removed != nullptr) request.removed = request_.removed + layer * config_.heads * keys;
   request.query_tokens = queries.tokens;
   request.output_tokens = outputs.tokens;
+  if (config_.attention.changes_attention())
+    request.layer_variant = {&config_.attention, &weights_.blocks[static_cast<std::size_t>(layer)].variant};
   for (const LayerHead& map : request_.maps)
     if (map.layer == layer) request.map_heads.push_back(map.head);
   return request;
@@ -231,8 +261,8 @@ void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
   const auto [key_rows, value_rows] = keys_and_values(layer, buffers);
   const at::Tensor keys = heads_of(key_rows, config_.kv_heads);
   const at::Tensor values = heads_of(value_rows, config_.kv_heads);
-  const AttentionLayout layout{request_.tokens.offsets, request_.tokens.query_class, keys_, config_.causal(),
-                               config_.window_of(layer)};
+  const AttentionLayout layout{request_.tokens.offsets,  request_.tokens.query_class, keys_, config_.causal(),
+                               config_.window_of(layer), config_.attention.prefix};
   AttentionObservation seen = workspace_.observation.layer(layer);
   attention(weights_.backend, heads_of(buffers.query, config_.heads), keys, values, layout,
             attention_request(layer, queries, outputs), buffers.output, seen);
@@ -242,6 +272,7 @@ void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
   if (x_.size(0) != outputs.count()) keep_rows(outputs);
   prepare_input(weights_.backend, buffers.output, buffers.prepared);
   project_add(block.attention_out, if_defined(block.output_bias), buffers.prepared, outputs.plan, x_);
+  end_part(block.attention_norm);
 }
 
 void ForwardPass::feed_forward(const BlockWeights& block, const PassRows& rows) {
@@ -251,10 +282,11 @@ void ForwardPass::feed_forward(const BlockWeights& block, const PassRows& rows) 
     return;
   }
   MlpBuffers buffers = take_mlp_buffers(arena_, shape_, rows.count());
-  prepare_normed(weights_.backend, x_, block.mlp_norm, config_.norm_eps, buffers.normed);
+  prepare_part(block.mlp_norm, buffers.normed);
   project_gated(block.mlp.gate, block.mlp.up, buffers.normed, rows.plan, buffers.gated);
   prepare_input(weights_.backend, buffers.gated, buffers.prepared);
   project_add(block.mlp.down, nullptr, buffers.prepared, rows.plan, x_);
+  end_part(block.mlp_norm);
 }
 
 void ForwardPass::finish(ForwardResult& result) {
@@ -266,7 +298,7 @@ void ForwardPass::finish(ForwardResult& result) {
   if (request_.head == Head::none) return;
   arena_.back_to(block_mark_);
   ProductInput normed = take_input(arena_, shape_, x_.size(0), config_.width);
-  prepare_normed(weights_.backend, x_, weights_.final_norm, config_.norm_eps, normed);
+  prepare_part(weights_.final_norm, normed);
   if (request_.head == Head::vocabulary)
     result.vocabulary = vocabulary_head(weights_.head, normed, wanted_.plan, request_.vocabulary);
   else

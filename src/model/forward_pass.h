@@ -41,6 +41,11 @@ class ForwardPass {
   at::Tensor norms_of_values(const at::Tensor& values) const;
   void advance_cache() const;
   void feed_forward(const BlockWeights& block, const PassRows& rows);
+  void add_positions();
+  /// What a part of a block works on: x, normed by `norm` unless norms come behind.
+  void prepare_part(const at::Tensor& norm, ProductInput& input) const;
+  /// x = norm(x) where norms come behind.
+  void end_part(const at::Tensor& norm);
   void finish(ForwardResult& result);
   /// What leaves block `layer`: the rows wanted in the end after the last one, unless all are looked at.
   const PassRows& rows_after(std::int64_t layer) const;

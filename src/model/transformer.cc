@@ -17,6 +17,20 @@ void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
                        config.embedding_rows);
 }
 
+// Learnt positions end somewhere.
+void check_positions(const ForwardRequest& request, const ModelConfig& config) {
+  if (config.attention.positions != PositionEncoding::learned) return;
+  for (std::int64_t b = 0; b < request.tokens.sequences(); ++b) {
+    const std::int64_t first =
+        request.cached == nullptr ? 0 : request.cached->first_positions[static_cast<std::size_t>(b)];
+    const std::int64_t end = first + request.tokens.offsets[b + 1] - request.tokens.offsets[b] +
+                             (config.attention.slot == KeySlot::sink_token ? 1 : 0);
+    if (end > config.max_positions)
+      throw UsageError("a sequence of {} positions is longer than the {} that the model has learnt", end,
+                       config.max_positions);
+  }
+}
+
 void check_cached(const CachedTokens& cached, const TokenBatch& batch) {
   for (std::int64_t b = 0; b < batch.sequences(); ++b) {
     const std::int64_t slot = cached.slots.at(static_cast<std::size_t>(b));
@@ -42,6 +56,7 @@ Transformer::Transformer(std::shared_ptr<const Checkpoint> checkpoint, const Tra
 ForwardResult Transformer::forward(const ForwardRequest& request, ForwardWorkspace& workspace) const {
   check_tokens(request.tokens, config());
   if (request.cached != nullptr) check_cached(*request.cached, request.tokens);
+  check_positions(request, config());
   return ForwardPass(*weights_, request, workspace).run();
 }
 
@@ -58,7 +73,10 @@ at::Tensor Transformer::logits_of(const at::Tensor& hidden) const {
   arena.reserve(plan_pass(shape, hidden.size(0)));
   const std::vector<std::int64_t> offsets{0, hidden.size(0)};
   ProductInput normed = take_input(arena, shape, hidden.size(0), shape.width);
-  prepare_normed(weights_->backend, hidden, weights_->final_norm, config().norm_eps, normed);
+  if (config().attention.post_norm)
+    prepare_input(weights_->backend, hidden, normed);
+  else
+    prepare_normed(weights_->backend, hidden, weights_->final_norm, config().norm_eps, normed);
   return vocabulary_logits(weights_->head, normed, plan_rows(offsets));
 }
 

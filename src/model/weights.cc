@@ -6,7 +6,9 @@
 
 #include <cstring>
 
+#include "checkpoint/attention_variant_config.h"
 #include "model/block_names.h"
+#include "model/sink_token.h"
 
 namespace sinkscope {
 namespace {
@@ -35,6 +37,9 @@ at::Tensor mapped_tensor(const Checkpoint& checkpoint, const std::string& name) 
   std::memcpy(copy.data_ptr(), view.bytes.data(), view.bytes.size());
   return copy;
 }
+
+// Whether the CPU's kernels are of this model's attention.
+bool has_kernels(const ModelConfig& config) { return config.attention == AttentionVariant{}; }
 
 // Loads tensors one after the other and counts the bytes for the progress display.
 class Loader {
@@ -67,9 +72,10 @@ class Loader {
     }
   }
   /// Undefined where the name is empty.
-  at::Tensor vector(const std::string& name) {
+  at::Tensor vector(const std::string& name) { return tensor(name, options_.dtype); }
+  at::Tensor tensor(const std::string& name, at::ScalarType dtype) {
     if (name.empty()) return {};
-    at::Tensor result = mapped_tensor(checkpoint_, name).to(options_.device, options_.dtype);
+    at::Tensor result = mapped_tensor(checkpoint_, name).to(options_.device, dtype);
     finish(name);
     return result;
   }
@@ -103,6 +109,23 @@ void load_experts(Loader& loader, const BlockNames& names, std::int64_t count, B
   }
 }
 
+AttentionVariantWeights load_variant(Loader& loader, const VariantNames& names, const ModelConfig& config,
+                                     const at::Device& device) {
+  const auto float_tensor = [&](const std::string& name) { return loader.tensor(name, at::kFloat); };
+  AttentionVariantWeights weights;
+  weights.slot_key = float_tensor(names.slot_key);
+  weights.slot_value = float_tensor(names.slot_value);
+  weights.value_bias = float_tensor(names.value_bias);
+  weights.relative_bias = float_tensor(names.relative_bias);
+  weights.kernel_in = float_tensor(names.kernel_in);
+  weights.kernel_out = float_tensor(names.kernel_out);
+  if (weights.slot_key.defined()) weights.slot_key = slot_key(weights.slot_key, config.head_dim);
+  if (config.attention.slot == KeySlot::key_bias)
+    weights.slot_value =
+        fixed_slot_value(config.attention, config.head_dim, at::TensorOptions(at::kFloat).device(device));
+  return weights;
+}
+
 BlockWeights load_block(Loader& loader, const BlockNames& names, const ModelConfig& config) {
   BlockWeights block;
   block.attention_norm = loader.vector(names.attention_norm);
@@ -133,21 +156,29 @@ std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Che
   if (on_cpu && options.dtype != at::kFloat && options.dtype != at::kBFloat16)
     throw UsageError("--dtype {} does not run on the CPU: f32 and bf16 do",
                      options.dtype == at::kHalf ? "f16" : c10::toString(options.dtype));
-  if (options.weights == WeightFormat::int8 && (!on_cpu || options.plain_operations))
+  const bool plain = options.plain_operations || !has_kernels(config);
+  if (options.weights == WeightFormat::int8 && (!on_cpu || plain))
     throw UsageError(
-        "--weights int8 runs on the CPU's own kernels only; use --device cpu or --weights native");
+        "--weights int8 runs on the CPU's own kernels only{}; use --device cpu or --weights native",
+        has_kernels(config) ? "" : ", and there are none for this model's variant of attention");
   auto weights = std::make_shared<TransformerWeights>();
   weights->dtype = options.dtype;
   weights->device = options.device;
   weights->format = options.weights;
-  weights->backend = on_cpu && !options.plain_operations ? Backend::cpu : Backend::aten;
+  weights->backend = on_cpu && !plain ? Backend::cpu : Backend::aten;
   Loader loader(*checkpoint, options, weights->backend);
   const OuterNames outer = outer_names(config);
   weights->embedding = loader.embedding(outer.embedding);
-  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     weights->blocks.push_back(load_block(loader, block_names(config, layer), config));
-  weights->final_norm = loader.vector(outer.final_norm);
+    weights->blocks.back().variant =
+        load_variant(loader, variant_names(config, layer), config, options.device);
+  }
+  if (!config.attention.post_norm) weights->final_norm = loader.vector(outer.final_norm);
   weights->head = loader.linear(config.tied_head ? outer.embedding : outer.head);
+  const VariantOuterNames variant = variant_outer_names(config);
+  weights->position_table = loader.vector(variant.positions);
+  if (!variant.sink_token.empty()) place_sink_token(loader.vector(variant.sink_token), config, *weights);
   weights->checkpoint = std::move(checkpoint);
   return weights;
 }

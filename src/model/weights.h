@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "ops/attention_variant.h"
 #include "ops/linear.h"
 
 namespace sinkscope {
@@ -24,6 +25,7 @@ struct BlockWeights {
   Linear router;                                             // [experts, width], never in 8-bit integers
   at::Tensor selection_bias;                                 // float32 [experts]; undefined: none
   std::vector<MlpWeights> experts;
+  AttentionVariantWeights variant;  // float32
 };
 
 struct TransformerWeights {
@@ -35,8 +37,9 @@ struct TransformerWeights {
   at::Tensor
       embedding;  // [embedding_rows, width]; in the stored dtype on the CPU: rows are cast as they are read
   std::vector<BlockWeights> blocks;
-  at::Tensor final_norm;  // [width]
-  Linear head;            // [head_rows, width]
+  at::Tensor position_table;  // [positions, width], added to the embeddings; undefined: none
+  at::Tensor final_norm;      // [width]; undefined: none
+  Linear head;                // [head_rows, width]
 };
 
 std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/attention_variant.h"
 #include "ops/backend.h"
 #include "ops/cpu_kernels.h"
 
@@ -31,6 +32,7 @@ struct AttentionLayout {
   std::span<const KeyRange> keys = {};
   bool causal = false;      // a query sees no key behind its own position
   std::int64_t window = 0;  // causal only: it sees this many keys, its own among them; 0: all
+  std::int64_t prefix = 0;  // causal only, Backend::aten: every query sees the first keys, too
 
   std::int64_t sequences() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   KeyRange keys_of(std::int64_t sequence) const;
@@ -51,6 +53,10 @@ struct AttentionRequest {
   /// The tokens, ascending and each one of the queries, whose output is wanted; null: that of all queries.
   /// The other queries are looked at all the same, but skip the product with v.
   const std::vector<std::int64_t>* output_tokens = nullptr;
+  /// Another attention than softmax(q k^T / sqrt(head_dim)) v; Backend::aten only. What is observed are then
+  /// VariantRows::shares of the keys; a slot has no column: its share is what a query's row lacks of 1. The
+  /// entropy and the maximum of a row are those of all its shares.
+  VariantOfLayer layer_variant = {};
 };
 
 /// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.

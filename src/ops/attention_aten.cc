@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/attention.h"
+#include "ops/attention_variant.h"
 
 namespace sinkscope {
 namespace {
@@ -26,24 +27,39 @@ struct Tile {
   std::int64_t position() const { return keys.first_query + begin; }  // of the first row among the keys
 };
 
-// [rows, S], true where a causal query does not see the key. queries: row r of the tile is token queries[r]
-// of the batch; null: the tile's own tokens.
-at::Tensor unseen_keys(const Tile& tile, const std::int64_t* queries, const AttentionLayout& layout,
-                       const at::Device& device) {
-  at::Tensor query = at::arange(tile.position(), tile.position() + tile.rows, at::TensorOptions(at::kLong));
+// Of each row of the tile, among the keys. queries: row r is token queries[r] of the batch; null: the tile's
+// own tokens.
+at::Tensor query_positions(const Tile& tile, const std::int64_t* queries, const at::Device& device) {
+  at::Tensor position =
+      at::arange(tile.position(), tile.position() + tile.rows, at::TensorOptions(at::kLong));
   if (queries != nullptr)
     for (std::int64_t r = 0; r < tile.rows; ++r)
-      query.data_ptr<std::int64_t>()[r] = queries[r] - tile.first + tile.keys.first_query;
-  query = query.unsqueeze(1).to(device);
-  const at::Tensor key =
-      at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(device)).unsqueeze(0);
-  const at::Tensor behind = key > query;
-  return layout.window > 0 ? at::logical_or(behind, key <= query - layout.window) : behind;
+      position.data_ptr<std::int64_t>()[r] = queries[r] - tile.first + tile.keys.first_query;
+  return position.to(device);
 }
 
-// probabilities [H, rows, S], raw
-void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& used,
-                  const AttentionLayout& layout, AttentionObservation& seen) {
+// [rows, S], true where a causal query does not see the key.
+at::Tensor unseen_keys(const Tile& tile, const at::Tensor& positions, const AttentionLayout& layout) {
+  const at::Tensor query = positions.unsqueeze(1);
+  const at::Tensor key =
+      at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(query.device())).unsqueeze(0);
+  const at::Tensor behind = key > query;
+  const at::Tensor unseen = layout.window > 0 ? at::logical_or(behind, key <= query - layout.window) : behind;
+  return layout.prefix > 0 ? at::logical_and(unseen, key >= layout.prefix) : unseen;
+}
+
+// What the queries of a tile make of the keys, float32 [H, rows, S].
+struct TileRows {
+  at::Tensor raw;   // over all keys
+  at::Tensor used;  // over the kept ones
+  at::Tensor all;   // raw, with the slot of a variant in front
+  at::Tensor output;
+};
+
+void observe_tile(const Tile& tile, const TileRows& rows, const AttentionLayout& layout,
+                  AttentionObservation& seen) {
+  const at::Tensor& raw = rows.raw;
+  const at::Tensor& used = rows.used;
   const auto span_of = [&](const at::Tensor& t) { return t.narrow(-1, tile.first_key, tile.keys.count); };
   const auto own = [&](const at::Tensor& p) {
     return p.diagonal(tile.position(), 1, 2).narrow(1, 0, tile.rows).cpu();
@@ -61,9 +77,9 @@ void observe_tile(const Tile& tile, const at::Tensor& raw, const at::Tensor& use
     seen.diagonal_used.narrow(1, tile.first_key + tile.position(), tile.rows).copy_(own(used));
   }
   if (seen.row_entropy.defined()) {
-    const at::Tensor entropy = -at::xlogy(raw, raw).sum(2);  // [H, rows]
+    const at::Tensor entropy = -at::xlogy(rows.all, rows.all).sum(2);  // [H, rows]
     seen.row_entropy[tile.sequence].add_(at::matmul(membership, entropy.transpose(0, 1)).cpu());
-    seen.row_max[tile.sequence].add_(at::matmul(membership, raw.amax(2).transpose(0, 1)).cpu());
+    seen.row_max[tile.sequence].add_(at::matmul(membership, rows.all.amax(2).transpose(0, 1)).cpu());
   }
   for (auto& [where, map] : seen.maps)
     if (where.first == tile.sequence) map.narrow(0, tile.begin, tile.rows).copy_(raw[where.second].cpu());
@@ -78,6 +94,49 @@ at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std
   const at::Tensor nothing_left = (kept == minus_infinity).all(-1, /*keepdim=*/true);
   empty_rows += nothing_left.sum().item<std::int64_t>();
   return at::softmax(kept, -1).masked_fill(nothing_left, 0.0);
+}
+
+// Of one sequence, in float32: queries [H, rows, D], keys and values [H, S, D].
+struct SequenceHeads {
+  at::Tensor queries, keys, values;
+};
+
+// `unseen` [rows, S] and `removed` [H, S] may be undefined.
+TileRows softmax_tile(const SequenceHeads& heads, const at::Tensor& unseen, const at::Tensor& removed,
+                      std::int64_t& empty_rows) {
+  const double scale = 1.0 / std::sqrt(static_cast<double>(heads.queries.size(2)));
+  at::Tensor scores = at::matmul(heads.queries, heads.keys.transpose(1, 2)) * scale;
+  if (unseen.defined()) scores.masked_fill_(unseen, minus_infinity);
+  const at::Tensor raw = at::softmax(scores, -1);
+  const at::Tensor used = removed.defined() ? softmax_kept(scores, removed, empty_rows) : raw;
+  return {raw, used, raw, at::matmul(used, heads.values)};
+}
+
+TileRows variant_tile(const VariantOfLayer& layer, const SequenceHeads& heads, const Tile& tile,
+                      const at::Tensor& query_positions, bool causal, const at::Tensor& unseen,
+                      const at::Tensor& removed, std::int64_t& empty_rows) {
+  const std::int64_t slot = slot_columns(*layer.variant);
+  const at::Tensor key_positions =
+      at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(query_positions.device()));
+  const at::Tensor scores =
+      variant_scores(layer, heads.queries, with_slot(heads.keys, layer.weights->slot_key), query_positions,
+                     key_positions, causal);
+  const at::Tensor values = with_slot(heads.values, layer.weights->slot_value);
+  const auto beside_slot = [&](const at::Tensor& hidden) {
+    return slot == 0 || !hidden.defined() ? hidden : at::constant_pad_nd(hidden, {1, 0});
+  };
+  const auto keys_of = [&](const at::Tensor& rows) { return rows.narrow(2, slot, tile.keys.count); };
+  const VariantRows raw = variant_rows(*layer.variant, scores, beside_slot(unseen));
+  VariantRows used = raw;
+  if (removed.defined()) {
+    const at::Tensor hidden = unseen.defined() ? at::logical_or(unseen, removed.unsqueeze(1))
+                                               : removed.unsqueeze(1).expand({-1, tile.rows, -1});
+    if (slot == 0) empty_rows += hidden.all(-1).sum().item<std::int64_t>();
+    used = variant_rows(*layer.variant, scores, beside_slot(hidden));
+  }
+  at::Tensor output = at::matmul(used.used, values);
+  if (layer.weights->value_bias.defined()) output = output + layer.weights->value_bias.unsqueeze(1);
+  return {keys_of(raw.shares), keys_of(used.shares), raw.shares, output};
 }
 
 void zero(const AttentionObservation& seen) {
@@ -126,7 +185,6 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
                     const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
                     AttentionObservation& seen) {
   const std::int64_t heads = q.size(1);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(2)));
   at::Tensor rows = at::empty(q.sizes(), q.options());
   zero(seen);
   const std::vector<std::int64_t> key_offsets = layout.key_offsets();
@@ -140,27 +198,27 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
     const std::int64_t length = layout.offsets[b + 1] - first;
     const Place place = place_of(request.query_tokens, first, length);
     if (place.count == 0) continue;
-    const at::Tensor queries = heads_first(q, place.first, place.count, heads);
     const KeyRange range = layout.keys_of(static_cast<std::int64_t>(b));
-    const at::Tensor keys = heads_first(k, range.begin, range.count, heads).transpose(1, 2);
-    const at::Tensor values = heads_first(v, range.begin, range.count, heads);
+    const SequenceHeads sequence{heads_first(q, place.first, place.count, heads),
+                                 heads_first(k, range.begin, range.count, heads),
+                                 heads_first(v, range.begin, range.count, heads)};
+    const at::Tensor removed_here =
+        removed.defined() ? removed.narrow(1, key_offsets[b], range.count) : removed;
     const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * range.count));
     for (std::int64_t begin = 0; begin < place.count; begin += step) {
       const Tile tile{static_cast<std::int64_t>(b),        first, begin,
                       std::min(step, place.count - begin), range, key_offsets[b]};
-      at::Tensor scores = at::matmul(queries.narrow(1, begin, tile.rows), keys) * scale;
-      if (layout.causal) {
-        const std::int64_t* own =
-            request.query_tokens == nullptr ? nullptr : request.query_tokens->data() + place.first + begin;
-        scores.masked_fill_(unseen_keys(tile, own, layout, scores.device()), minus_infinity);
-      }
-      const at::Tensor raw = at::softmax(scores, -1);
-      const at::Tensor used =
-          removed.defined()
-              ? softmax_kept(scores, removed.narrow(1, key_offsets[b], range.count), seen.empty_rows[b])
-              : raw;
-      observe_tile(tile, raw, used, layout, seen);
-      rows.narrow(0, place.first + begin, tile.rows).copy_(at::matmul(used, values).transpose(0, 1));
+      const std::int64_t* own =
+          request.query_tokens == nullptr ? nullptr : request.query_tokens->data() + place.first + begin;
+      const at::Tensor positions = query_positions(tile, own, q.device());
+      const at::Tensor unseen = layout.causal ? unseen_keys(tile, positions, layout) : at::Tensor();
+      const SequenceHeads part{sequence.queries.narrow(1, begin, tile.rows), sequence.keys, sequence.values};
+      const TileRows tile_rows = request.layer_variant.variant == nullptr
+                                     ? softmax_tile(part, unseen, removed_here, seen.empty_rows[b])
+                                     : variant_tile(request.layer_variant, part, tile, positions,
+                                                    layout.causal, unseen, removed_here, seen.empty_rows[b]);
+      observe_tile(tile, tile_rows, layout, seen);
+      rows.narrow(0, place.first + begin, tile.rows).copy_(tile_rows.output.transpose(0, 1));
     }
   }
   finish_statistics(seen, layout);

@@ -58,11 +58,16 @@ Predictions mask_tokens(const TrainingBatch& batch, const TrainConfig& config, s
   return predictions;
 }
 
-Predictions next_tokens(const TrainingBatch& batch, double share, const std::int64_t* ids) {
+// Tokens of the prefix are seen by those before them and not asked for.
+Predictions next_tokens(const TrainingBatch& batch, std::int64_t prefix, double share,
+                        const std::int64_t* ids) {
   Predictions predictions;
   for (std::int64_t b = 0; b < batch.rows; ++b)
-    for (std::int64_t i = b * batch.length; i + 1 < (b + 1) * batch.length; ++i)
-      if (batch.predictable[static_cast<std::size_t>(i + 1)] != 0) predictions.add(i, ids[i + 1], 1);
+    for (std::int64_t i = b * batch.length; i + 1 < (b + 1) * batch.length; ++i) {
+      const std::int64_t target = i + 1;
+      if (target - b * batch.length < prefix) continue;
+      if (batch.predictable[static_cast<std::size_t>(target)] != 0) predictions.add(i, ids[target], 1);
+    }
   for (float& weight : predictions.weights)
     weight = static_cast<float>(share / static_cast<double>(predictions.rows.size()));
   return predictions;
@@ -77,7 +82,7 @@ TrainingTask make_task(const TrainingBatch& batch, const TrainConfig& config, st
   std::copy(batch.ids.begin(), batch.ids.end(), ids);
   const Predictions predictions = config.objective == Objective::masked_diffusion
                                       ? mask_tokens(batch, config, mask_id, number, share, ids)
-                                      : next_tokens(batch, share, ids);
+                                      : next_tokens(batch, config.model.attention.prefix, share, ids);
   task.predicted = {tensor_of(predictions.rows), tensor_of(predictions.targets),
                     tensor_of(predictions.weights)};
   return task;

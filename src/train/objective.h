@@ -22,6 +22,7 @@ struct TrainingTask {
 ///   sum over masked CE / p, divided by the predictable tokens of the batch, or
 ///   answer-only: the mean over rows of the same sum divided by the row's predictable tokens.
 /// Autoregressive: every predictable token behind the first is predicted from the one before it; the mean.
+/// With a prefix of n tokens those at positions below n are seen by all and not asked for.
 /// Noise is a function of the seed and of `number`, the batch's. `share` scales all weights.
 TrainingTask make_task(const TrainingBatch& batch, const TrainConfig& config, std::int32_t mask_id,
                        std::int64_t number, double share);

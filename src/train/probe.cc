@@ -7,6 +7,7 @@
 #include <sinkscope/sinks.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/random_bits.h"
 #include "ops/attention.h"
@@ -14,12 +15,15 @@
 namespace sinkscope {
 namespace {
 
-constexpr double sink_epsilon_of_means = 0.3;  // the paper's, of alpha_0
+constexpr double sink_epsilon_of_means = 0.3;     // the paper's, of alpha
+constexpr std::size_t most_first_positions = 10;  // of which the paper's evaluation gives rates
 
 // Sums over (sample, layer, head), turned into means at the end.
 struct Counts {
   double maps = 0, maps_with_sink = 0, alpha_first = 0, largest = 0, keys = 0, sinks = 0, masked_sinks = 0;
-  std::vector<double> massive;  // [L], sums over samples
+  double alpha_slot = 0, maps_with_slot_sink = 0;
+  std::vector<double> first_sinks;  // of each of the first positions: maps in which it is one
+  std::vector<double> massive;      // [L], sums over samples
 };
 
 class Prober {
@@ -63,6 +67,14 @@ void Prober::count_map(std::int64_t row, std::span<const float> columns) {
     counts_.masked_sinks += ids_[static_cast<std::size_t>(row * texts_.length + key)] == mask_id_ ? 1 : 0;
   const bool sinks_here = model_.config().causal() ? alpha > sink_epsilon_of_means : !sinks.empty();
   counts_.maps_with_sink += sinks_here ? 1 : 0;
+  // What the rows lack of 1 went to the slot, which every query sees.
+  const double slot = 1 - std::accumulate(columns.begin(), columns.end(), 0.0) / positions;
+  counts_.alpha_slot += slot;
+  counts_.maps_with_slot_sink += slot > sink_epsilon_of_means ? 1 : 0;
+  counts_.first_sinks.resize(std::min(most_first_positions, columns.size()));
+  for (std::size_t k = 0; k < counts_.first_sinks.size(); ++k)
+    counts_.first_sinks[k] +=
+        columns[k] / (positions - static_cast<double>(k)) > sink_epsilon_of_means ? 1 : 0;
 }
 
 void Prober::look(const LayerStates& states) {
@@ -71,11 +83,14 @@ void Prober::look(const LayerStates& states) {
   std::vector<std::int64_t> offsets;
   for (std::int64_t b = 0; b <= texts_.rows; ++b) offsets.push_back(b * texts_.length);
   const std::vector<std::uint8_t> classes(ids_.size(), static_cast<std::uint8_t>(QueryClass::prompt));
-  const AttentionLayout layout{offsets, classes, {}, config.causal(), config.window_of(states.layer)};
+  const AttentionLayout layout{
+      offsets, classes, {}, config.causal(), config.window_of(states.layer), config.attention.prefix};
   const auto flat = [](const at::Tensor& t) { return t.detach().flatten(0, 1).contiguous(); };
   AttentionRequest request;
   request.columns = true;
-  const Backend backend = states.query.is_cpu() ? Backend::cpu : Backend::aten;
+  request.layer_variant = states.variant;
+  const bool kernels = states.variant.variant == nullptr && config.attention.prefix == 0;
+  const Backend backend = states.query.is_cpu() && kernels ? Backend::cpu : Backend::aten;
   const AttentionResult seen =
       attention(backend, flat(states.query), flat(states.key), flat(states.value), layout, request);
   const at::Tensor columns = seen.observation.column_sum.sum(0).contiguous();  // [H, B T]
@@ -123,6 +138,13 @@ nlohmann::ordered_json probe_sinks(const TrainableModel& model, const ProbeTexts
   const Counts& counts = prober.counts();
   nlohmann::ordered_json result{{"sink_rate", counts.maps_with_sink / counts.maps},
                                 {"alpha_first", counts.alpha_first / counts.maps}};
+  const auto share = [&](double count) { return count / counts.maps; };
+  if (causal)
+    for (const double count : counts.first_sinks) result["sink_rates"].push_back(share(count));
+  if (model.config().attention.slot != KeySlot::none) {
+    result["slot_rate"] = share(counts.maps_with_slot_sink);
+    result["alpha_slot"] = share(counts.alpha_slot);
+  }
   if (!causal) {
     result["sink_share"] = counts.sinks / counts.keys;
     result["largest_column"] = counts.largest / counts.maps;

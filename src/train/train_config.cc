@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/random_bits.h"
+#include "checkpoint/attention_variant_config.h"
 #include "checkpoint/config_keys.h"
 #include "checkpoint/limits.h"
 
@@ -87,7 +88,7 @@ std::vector<std::filesystem::path> paths(const ConfigSource& source, const char*
 
 ModelConfig model_of(const ConfigSource& source, Objective objective) {
   refuse_unknown_keys(source, {"layers", "heads", "kv_heads", "width", "mlp_width", "tied_head", "rope_theta",
-                               "norm_eps", "sliding_window"});
+                               "norm_eps", "sliding_window", "attention"});
   ModelConfig model;
   model.layers = required_count(source, "layers", largest_layers);
   model.width = required_count(source, "width", 1 << 16);
@@ -108,13 +109,42 @@ ModelConfig model_of(const ConfigSource& source, Objective objective) {
   const bool masked = objective == Objective::masked_diffusion;
   if (masked && model.sliding_window > 0)
     throw Error("{}: sliding_window is for autoregressive models", source.where);
-  model.family = masked ? Family::llada : model.sliding_window > 0 ? Family::mistral : Family::llama;
-  model.architecture = masked                     ? "LLaDAModelLM"
-                       : model.sliding_window > 0 ? "MistralForCausalLM"
-                                                  : "LlamaForCausalLM";
   model.names = masked ? TensorNames::olmo : TensorNames::llama;
   model.generation = masked ? Generation::masked : Generation::autoregressive;
   return model;
+}
+
+AttentionVariant attention_of(const ConfigSource& model_source, const ConfigSource& source,
+                              const ModelConfig& model, Objective objective) {
+  const ConfigSource part = part_of(model_source, "attention");
+  if (part.object.contains("prefix"))
+    throw Error("{}: there is no key prefix; the objective prefix-lm has it, beside `objective`", part.where);
+  AttentionVariant variant = read_attention_variant(part, model);
+  const bool has_prefix = objective == Objective::prefix_lm;
+  variant.prefix = optional_count(source, "prefix", most_positions).value_or(0);
+  if (has_prefix && variant.prefix == 0)
+    throw Error(
+        "{}: prefix is missing; for the objective prefix-lm it should be the number of tokens that all see",
+        source.where);
+  if (!has_prefix && variant.prefix > 0)
+    throw Error("{}: prefix is for the objective prefix-lm", source.where);
+  return variant;
+}
+
+// Under which class of the family's a checkpoint is written.
+void name_class(Objective objective, ModelConfig& model) {
+  const bool masked = objective == Objective::masked_diffusion;
+  const bool usual = model.attention == AttentionVariant{};
+  if (masked) {
+    model.family = Family::llada;
+    model.architecture = usual ? "LLaDAModelLM" : "SinkscopeLLaDAModel";
+  } else if (usual && model.sliding_window > 0) {
+    model.family = Family::mistral;
+    model.architecture = "MistralForCausalLM";
+  } else {
+    model.family = Family::llama;
+    model.architecture = usual ? "LlamaForCausalLM" : "SinkscopeLlamaForCausalLM";
+  }
 }
 
 DataConfig data_of(const ConfigSource& source, const std::filesystem::path& folder) {
@@ -179,15 +209,19 @@ TrainConfig read_train_config(const std::filesystem::path& file) {
     throw Error("{} is {}; it should be an object of training options", file.string(), json_type_name(json));
   const ConfigSource source{json, file.string()};
   const std::filesystem::path folder = file.parent_path();
-  refuse_unknown_keys(source, {"objective", "model", "tokenizer", "chat_template", "data", "context", "batch",
-                               "accumulate", "steps", "optimizer", "precision", "seed", "log_every",
-                               "checkpoint_every", "keep", "probe", "weights"});
+  refuse_unknown_keys(source, {"objective", "prefix", "model", "tokenizer", "chat_template", "data",
+                               "context", "batch", "accumulate", "steps", "optimizer", "precision", "seed",
+                               "log_every", "checkpoint_every", "keep", "probe", "weights"});
   TrainConfig config;
   config.file = file;
-  config.objective = choice(
-      source, "objective", Objective::masked_diffusion,
-      {{"masked-diffusion", Objective::masked_diffusion}, {"autoregressive", Objective::autoregressive}});
-  config.model = model_of(part_of(source, "model"), config.objective);
+  config.objective = choice(source, "objective", Objective::masked_diffusion,
+                            {{"masked-diffusion", Objective::masked_diffusion},
+                             {"autoregressive", Objective::autoregressive},
+                             {"prefix-lm", Objective::prefix_lm}});
+  const ConfigSource model = part_of(source, "model");
+  config.model = model_of(model, config.objective);
+  config.model.attention = attention_of(model, source, config.model, config.objective);
+  name_class(config.objective, config.model);
   const std::optional<std::string> tokenizer = optional_text(source, "tokenizer");
   if (!tokenizer)
     throw Error("{}: tokenizer is missing; it should name a folder with a tokenizer.json", source.where);
@@ -199,7 +233,11 @@ TrainConfig read_train_config(const std::filesystem::path& file) {
   config.optimizer = optimizer_of(part_of(source, "optimizer"));
   config.probe = probe_of(part_of(source, "probe"), folder);
   read_training(source, config);
-  config.model.max_positions = config.context;
+  // A sink token stands in front of the text.
+  config.model.max_positions = config.context + (config.model.attention.slot == KeySlot::sink_token ? 1 : 0);
+  if (config.model.attention.prefix >= config.context)
+    throw Error("{}: prefix {} should be less than context {}", source.where, config.model.attention.prefix,
+                config.context);
   config.fingerprint = config_fingerprint(json);
   return config;
 }
@@ -221,7 +259,15 @@ double learning_rate_at(const TrainConfig& config, std::int64_t step) {
 }
 
 std::string_view objective_name(Objective objective) {
-  return objective == Objective::masked_diffusion ? "masked-diffusion" : "autoregressive";
+  switch (objective) {
+    case Objective::masked_diffusion:
+      return "masked-diffusion";
+    case Objective::autoregressive:
+      return "autoregressive";
+    case Objective::prefix_lm:
+      return "prefix-lm";
+  }
+  return "";
 }
 
 }  // namespace sinkscope

@@ -16,6 +16,7 @@ namespace sinkscope {
 enum class Objective {
   masked_diffusion,  ///< LLaDA's: t uniform, each token masked with that probability, weight 1 / probability
   autoregressive,    ///< the next token
+  prefix_lm,         ///< the next token, where all see the first `prefix` tokens; those are not asked for
 };
 
 /// How texts become rows of tokens.
@@ -55,8 +56,8 @@ struct ProbeConfig {
 struct TrainConfig {
   std::filesystem::path file;  // it was read from
   Objective objective = Objective::masked_diffusion;
-  /// layers, heads, kv_heads, width, mlp_width, tied_head, rope_theta, norm_eps, sliding_window; the rest is
-  /// filled in from the tokenizer.
+  /// layers, heads, kv_heads, width, mlp_width, tied_head, rope_theta, norm_eps, sliding_window, attention;
+  /// the rest is filled in from the tokenizer.
   ModelConfig model;
   std::filesystem::path tokenizer;
   std::optional<std::string>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checkpoint/shapes.h"
+#include "ops/attention_variant.h"
 #include "ops/backend.h"
 #include "ops/differentiable/matrix_product.h"
 
@@ -25,6 +26,7 @@ struct NamedParameter {
 
 struct TrainableBlock {
   at::Tensor attention_norm, query, key, value, attention_out, mlp_norm, gate, up, down;
+  AttentionVariantWeights variant;  // as stored: the slot's key may have fewer coordinates than a head
 };
 
 struct TrainableModel {
@@ -32,6 +34,7 @@ struct TrainableModel {
   std::vector<NamedParameter> parameters;  // in the order a checkpoint stores them
   // The same tensors by their place in the model.
   at::Tensor embedding, final_norm, head;
+  at::Tensor position_table, sink_token;  // undefined: none; sinusoids are no parameter
   std::vector<TrainableBlock> blocks;
 
   const ModelConfig& config() const { return shape.config; }
@@ -47,13 +50,14 @@ double parameter_count(const ModelConfig& config);
 /// sqrt(2 layers), norms 1; a function of the seed. Names and order as Checkpoint reads them.
 TrainableModel new_model(const ModelConfig& config, std::uint64_t seed, const at::Device& device);
 
-/// What one layer's attention looks at; q and k are rotated.
+/// What one layer's attention looks at; q and k are rotated where the model rotates.
 struct LayerStates {
   std::int64_t layer;
   const at::Tensor& entering;  // [B T, width], the residual stream before the block
   const at::Tensor& query;     // [B, T, H, D]
   const at::Tensor& key;       // [B, T, KV, D]
   const at::Tensor& value;
+  VariantOfLayer variant;  // null where the attention is the usual one
 };
 
 /// ids int64 [B T] of B rows -> the normed rows [B T, width] that the head multiplies: as

@@ -151,15 +151,6 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 };
 
-// [T, T], true where the query does not see the key.
-at::Tensor unseen(const AttentionMask& mask, std::int64_t positions, const at::Device& device) {
-  const at::Tensor key = at::arange(positions, at::TensorOptions(at::kLong).device(device));
-  const at::Tensor query = key.unsqueeze(1);
-  at::Tensor hidden = key > query;
-  if (mask.window > 0) hidden = at::logical_or(hidden, key <= query - mask.window);
-  return at::logical_and(hidden, key >= mask.prefix);
-}
-
 at::Tensor attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
                           const AttentionMask& mask) {
   const std::int64_t group = q.size(2) / k.size(2);
@@ -168,8 +159,8 @@ at::Tensor attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Te
   at::Tensor scores =
       at::matmul(heads_first(q), repeated(heads_first(k)).transpose(2, 3)) * scale;  // [B, H, T, T]
   if (mask.causal)
-    scores =
-        scores.masked_fill(unseen(mask, q.size(1), q.device()), -std::numeric_limits<double>::infinity());
+    scores = scores.masked_fill(unseen_keys(mask, q.size(1), q.device()),
+                                -std::numeric_limits<double>::infinity());
   return at::matmul(at::softmax(scores, -1), repeated(heads_first(v))).transpose(1, 2);
 }
 
@@ -186,6 +177,14 @@ void check_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 }
 
 }  // namespace
+
+at::Tensor unseen_keys(const AttentionMask& mask, std::int64_t positions, const at::Device& device) {
+  const at::Tensor key = at::arange(positions, at::TensorOptions(at::kLong).device(device));
+  const at::Tensor query = key.unsqueeze(1);
+  at::Tensor hidden = key > query;
+  if (mask.window > 0) hidden = at::logical_or(hidden, key <= query - mask.window);
+  return at::logical_and(hidden, key >= mask.prefix);
+}
 
 at::Tensor attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      double scale, const AttentionMask& mask, ProductPrecision precision) {
