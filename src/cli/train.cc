@@ -13,6 +13,7 @@
 #include "cli/option_table.h"
 #include "cli/progress.h"
 #include "cli/threads.h"
+#include "draw/training_curves.h"
 #include "train/trainer.h"
 
 namespace sinkscope {
@@ -24,6 +25,7 @@ struct TrainOptions {
   bool resume = false;
   std::string device = "cpu";
   std::optional<int> threads;
+  bool plot = false;
   bool quiet = false;
 };
 
@@ -60,6 +62,7 @@ void train_command(const TrainOptions& options) {
   const TrainingEnd end = train(config, run);
   bar.finish();
   const std::string seconds = duration_text(bar.elapsed());
+  if (options.plot) note(options.quiet, plot_training(run.folder / "metrics.jsonl", run.folder).string());
   if (!end.finished)
     note(false, fmt::format("stopped behind step {} of {}; `sinkscope train {} --out {} --resume` goes on",
                             end.step, config.steps, options.config, options.out));
@@ -81,6 +84,8 @@ void add_train_command(CLI::App& program) {
   table.option("device", options->device, "cpu, cuda or cuda:N");
   table.option("threads", options->threads, "CPU threads; the weights do not depend on it [physical cores]")
       ->type_name("N");
+  table.flag("plot", options->plot,
+             "at the end draw OUT/training.png, and training.csv with its numbers (gnuplot)");
   table.flag("quiet", options->quiet, "no progress on stderr");
   command->footer(
       "An interrupt (Ctrl-C) ends the step in work and writes a checkpoint. OUT/latest is a model that the "

@@ -30,8 +30,18 @@ variable_list listed(const Inputs& in) {
           w.kernel_in, w.kernel_out};
 }
 
+// Empty tensors stand for undefined ones, which autograd does not take as inputs.
+at::Tensor or_empty(const at::Tensor& tensor, const at::Tensor& like) {
+  return tensor.defined() ? tensor : at::empty({0}, like.options());
+}
+at::Tensor unless_empty(const at::Tensor& tensor) { return tensor.numel() == 0 ? at::Tensor() : tensor; }
+
 Inputs inputs_of(const variable_list& list) {
-  return {list[0], list[1], list[2], {list[3], list[4], list[5], list[6], list[7], list[8]}};
+  return {list[0],
+          list[1],
+          list[2],
+          {unless_empty(list[3]), unless_empty(list[4]), unless_empty(list[5]), unless_empty(list[6]),
+           unless_empty(list[7]), unless_empty(list[8])}};
 }
 
 // [1, 1, T, slot + T], true where the query does not see the column; undefined where it sees all.
@@ -80,8 +90,9 @@ class AttentionVariantFunction : public torch::autograd::Function<AttentionVaria
                             const at::Tensor& value_bias, const at::Tensor& relative_bias,
                             const at::Tensor& kernel_in, const at::Tensor& kernel_out,
                             const AttentionVariant& variant, const AttentionMask& mask) {
-    const Inputs in{q, k, v, {slot_key, slot_value, value_bias, relative_bias, kernel_in, kernel_out}};
-    context->save_for_backward(listed(in));
+    const variable_list all{q, k, v, slot_key, slot_value, value_bias, relative_bias, kernel_in, kernel_out};
+    context->save_for_backward(all);
+    const Inputs in = inputs_of(all);
     auto holder = c10::make_intrusive<VariantHolder>();
     holder->variant = variant;
     holder->mask = mask;
@@ -141,8 +152,10 @@ class AttentionVariantFunction : public torch::autograd::Function<AttentionVaria
 at::Tensor attention_variant(const VariantOfLayer& layer, const at::Tensor& q, const at::Tensor& k,
                              const at::Tensor& v, const AttentionMask& mask) {
   const AttentionVariantWeights& w = *layer.weights;
-  return AttentionVariantFunction::apply(q, k, v, w.slot_key, w.slot_value, w.value_bias, w.relative_bias,
-                                         w.kernel_in, w.kernel_out, *layer.variant, mask);
+  return AttentionVariantFunction::apply(q, k, v, or_empty(w.slot_key, q), or_empty(w.slot_value, q),
+                                         or_empty(w.value_bias, q), or_empty(w.relative_bias, q),
+                                         or_empty(w.kernel_in, q), or_empty(w.kernel_out, q), *layer.variant,
+                                         mask);
 }
 
 }  // namespace sinkscope
