@@ -1,0 +1,15 @@
+// Pictures through gnuplot.
+#pragma once
+
+#include <string>
+
+namespace sinkscope {
+
+/// Runs gnuplot over the script. Throws Error when it is not installed (saying which package has it) or when
+/// it ends with an error (with its first line). `what` names the picture in errors.
+void run_gnuplot(const std::string& script, const std::string& what);
+
+/// The text between single quotes, as gnuplot takes it without interpreting anything.
+std::string gnuplot_quoted(const std::string& text);
+
+}  // namespace sinkscope
