@@ -235,5 +235,51 @@ TEST_F(Recipes, WrongUseIsNamedAndNothingIsOverwritten) {
   EXPECT_THAT(again.error, HasSubstr("train.jsonl exists already"));
 }
 
+// The texts and the training itself take hours; that nothing is wrong with the config is seen before.
+TEST(SumsRecipe, ItsConfigsAreWhatTrainReads) {
+  for (const std::string model : {"sums-llada", "sums-llama"}) {
+    const TemporaryFolder folder;
+    const std::string recipes = std::string(SINKSCOPE_SOURCE_DIR) + "/models/recipes/sums/";
+    testing::write_file(folder / (model + ".json"), content_of(recipes + model + ".json"));
+    const auto result = run_program({"train", folder / (model + ".json"), "--out", folder / "run"});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.error, HasSubstr("tokenizer"));  // which is not there: the rest was read
+    EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+  }
+}
+
+TEST(SumsRecipe, AModelThatItDoesNotMakeIsRefused) {
+  const TemporaryFolder folder;
+  const auto result = run_program(
+      {std::string(SINKSCOPE_SOURCE_DIR) + "/models/recipes/sums/make", "sums-other", folder / "work"},
+      {.in_child = {}, .meanwhile = {}, .program = "/bin/bash"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.error, HasSubstr("sums-llada|sums-llama"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "work"));
+}
+
+TEST(SumsRecipe, ExactMatchesAreCounted) {
+  if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "there is no /usr/bin/python3";
+  const TemporaryFolder folder;
+  testing::write_file(folder / "heldout.jsonl",
+                      R"({"prompt":"a","answer":"1 + 2 = 3\n#### 3","result":3}
+{"prompt":"b","answer":"9 - 2 = 7\n#### 7","result":7}
+{"prompt":"c","answer":"2 * 2 = 4\n#### 4","result":4}
+{"prompt":"d","answer":"2 * 4 = 8\n#### 8","result":8}
+)");
+  std::filesystem::create_directory(folder / "run");
+  testing::write_file(folder / "run/samples.jsonl", R"({"index":0,"text":"1 + 2 = 3\n#### 3"}
+{"index":2,"text":"2 + 2 = 4\n#### 4 #### 5"}
+{"index":1,"text":"9 - 2 = 7\n#### 70"}
+{"index":3,"text":"8"}
+)");
+  const auto result = run_program({std::string(SINKSCOPE_SOURCE_DIR) + "/models/recipes/sums/exact_match.py",
+                                   folder / "run", folder / "heldout.jsonl"},
+                                  {.in_child = {}, .meanwhile = {}, .program = "/usr/bin/python3"});
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_THAT(result.out, HasSubstr("right result: 2 of 4, 50.0 % (standard error 28.9)"));
+  EXPECT_THAT(result.out, HasSubstr("exact match: 1 of 4, 25.0 % (standard error 25.0)"));
+}
+
 }  // namespace
 }  // namespace sinkscope

@@ -151,5 +151,15 @@ TEST_F(Train, WrongUseIsNamed) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
+TEST_F(Train, DrawsItsCurvesAfterwards) {
+  config["steps"] = 20;
+  write_config();
+  const auto result = train("run", {"--plot"});
+  ASSERT_EQ(result.status, 0) << result.error;
+  EXPECT_THAT(result.error, HasSubstr("run/training.png"));
+  EXPECT_THAT(content_of(folder / "run/training.png"), ::testing::StartsWith("\x89PNG"));
+  EXPECT_THAT(content_of(folder / "run/training.csv"), HasSubstr("\nsink_rate,0,"));
+}
+
 }  // namespace
 }  // namespace sinkscope

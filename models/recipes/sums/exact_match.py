@@ -5,7 +5,7 @@
     python3 exact_match.py RUN heldout.jsonl
 
 A solution is right when the number behind its first `####` is the problem's result; exact when it is the held-out
-answer to the letter. The standard error is that of a share, sqrt(p (1 - p) / n).
+answer to the letter. The standard error is that of a share, sqrt(p (1 - p) / (n - 1)).
 """
 import json
 import math
@@ -31,9 +31,12 @@ def main():
         right += found is not None and int(found.group(1)) == problem["result"]
         exact += sample["text"].strip() == problem["answer"]
     count = len(samples)
+    if count == 0:
+        raise SystemExit(f"exact_match.py: {sys.argv[1]} holds no samples")
     for name, number in (("right result", right), ("exact match", exact)):
         share = number / count
-        print(f"{name}: {number} of {count}, {100 * share:.1f} % (standard error {100 * math.sqrt(share * (1 - share) / count):.1f})")
+        error = math.sqrt(share * (1 - share) / max(1, count - 1))
+        print(f"{name}: {number} of {count}, {100 * share:.1f} % (standard error {100 * error:.1f})")
 
 
 if __name__ == "__main__":
