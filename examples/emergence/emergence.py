@@ -10,7 +10,7 @@ each probed every 100 steps, and leaves in DIR
   emergence.png    the figure of docs/emergence.md (gnuplot)
   runs/            the runs themselves; what is there already is not trained again, and an interrupted one goes on
 
---only KIND (softmax, sigmoid, key-bias, sink-token) trains and draws that kind alone. Two processor cores take some 30
+--only KIND (softmax, sigmoid, key-bias, sink-token) and --objective train and draw that alone. Two processor cores take some 30
 minutes for all.
 """
 import argparse
@@ -72,6 +72,8 @@ def train(program, out, objective, kind, options):
     command = [program, "train", config, "--out", f"{out}/runs/{name}", "--resume"]
     if options.threads:
         command += ["--threads", str(options.threads)]
+    if options.quiet:
+        command.append("--quiet")
     print(f"== {name}", flush=True)
     subprocess.run(command, check=True)
 
@@ -118,6 +120,8 @@ def main():
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--threads", type=int, help="CPU threads of the training")
     parser.add_argument("--only", choices=list(KINDS), help="one kind of attention")
+    parser.add_argument("--objective", choices=OBJECTIVES, help="one objective")
+    parser.add_argument("--quiet", action="store_true", help="no progress of the training")
     options = parser.parse_args()
     program = os.environ.get("SINKSCOPE", f"{ROOT}/build/release/sinkscope")
     if not os.path.exists(program):
@@ -127,7 +131,7 @@ def main():
     make_texts(program, out)
     table = {}
     for kind in [options.only] if options.only else KINDS:
-        for objective in OBJECTIVES:
+        for objective in [options.objective] if options.objective else OBJECTIVES:
             train(program, out, objective, kind, options)
             table[objective, kind] = curves_of(f"{out}/runs/{objective}-{kind}/metrics.jsonl")
     with open(f"{out}/emergence.csv", "w", encoding="utf-8", newline="") as file:

@@ -87,7 +87,8 @@ struct SampleResult {
   std::int64_t masks_left = 0;      // masks in the final row: predicted mask ids stay masks
   std::int64_t confidence_ties =
       0;  // candidates left masked that tied with the last one opened (lower index wins)
-  std::int64_t empty_rows = 0;  // attention rows whose keys were all removed
+  std::int64_t empty_rows = 0;       // attention rows whose keys were all removed
+  std::int64_t control_missing = 0;  // picked keys for which a control found no other key
 };
 
 using StepObserver = std::function<void(std::size_t sample, const StepRecord&)>;

@@ -79,6 +79,8 @@ struct SampleRecord {
   std::int64_t masks_left = 0;
   std::int64_t confidence_ties = 0;
   std::int64_t empty_rows = 0;
+  std::int64_t control_missing =
+      0;  ///< of a control of equal budget: keys it could not find; written where not 0
   double seconds = 0;
 };
 

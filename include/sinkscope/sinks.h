@@ -5,8 +5,11 @@
 // C_j = 1.
 #pragma once
 
+#include <sinkscope/number_ranges.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -49,6 +52,23 @@ struct DetectionOptions {
 /// this rule. Rule topk breaks ties towards the lower index. Throws Error when a column sum is not finite.
 std::vector<int> detect_sinks(std::span<const float> columns, const DetectionOptions& options);
 
+/// What an intervention of equal budget removes in place of the keys that were picked: as many others.
+enum class SinkControl {
+  none,     ///< nothing: the picked keys go
+  random,   ///< drawn uniformly
+  bottom,   ///< those with the lowest C; ties: lower index
+  matched,  ///< drawn uniformly among those of the same position class as each picked one
+};
+
+/// By what keys are ranked, of the previous step.
+enum class SinkRank {
+  usual,    ///< columns in diffusion models, last in autoregressive ones
+  columns,  ///< column sums over all queries; of an autoregressive model, over all queries so far
+  last,     ///< the last query's row times the number of keys it sees
+  visible,  ///< autoregressive: the mean attention of the queries that can see the key, times the number of
+            ///< keys
+};
+
 /// Masking sinks while generating. The names are those of the command line without `sink`.
 struct InterventionOptions {
   int top_k = 0;       ///< `--sink-top-k`: keys removed per layer and head at most; 0 = no intervention
@@ -58,6 +78,12 @@ struct InterventionOptions {
   SinkSource from = SinkSource::raw;  ///< `--sink-from`: which column sums the caller hands in
   bool exclude_self = false;          ///< `--exclude-self`: rank and decide on C'_j = C_j - A_jj
   double mask_sink_ratio = 1;  ///< `--mask-sink-ratio`: the first ceil(ratio * count) are removed; 0 to 1
+  SinkRank rank = SinkRank::usual;          ///< `--sink-rank`: which scores the caller hands in
+  SinkControl control = SinkControl::none;  ///< `--sink-control`
+  bool reset_at_block = false;              ///< `--sink-reset-at-block`: a block's first step masks nothing
+  NumberRanges layers = {}, heads = {};     ///< `--sink-layers`, `--sink-heads`: where keys are masked
+  NumberRanges steps = {};                  ///< `--sink-steps`, counted from 0
+  std::uint8_t classes = 7;                 ///< `--sink-positions`: bit c = keys of class c may be masked
 };
 
 /// Throws UsageError naming the option when a value is negative, not a number or out of range.
@@ -71,19 +97,61 @@ void validate(const InterventionOptions& options);
 std::vector<int> choose_keys(std::span<const float> columns, std::span<const float> diagonal,
                              const InterventionOptions& options);
 
-/// choose_keys for every (layer, head) of one step. `columns` and `diagonal` are [L,H,S] flat with S =
-/// positions; `diagonal` may be empty as above. Returns [L,H,S], 1 = removed.
-std::vector<std::uint8_t> choose_removed_keys(std::span<const float> columns, std::span<const float> diagonal,
-                                              std::size_t positions, const InterventionOptions& options);
+/// What one (layer, head) is decided on, S keys.
+struct KeyScores {
+  std::span<const float> columns;         // [S]
+  std::span<const float> diagonal;        // [S], may be empty unless exclude_self
+  std::span<const std::uint8_t> classes;  // [S]: 0 prompt, 1 decoded, 2 masked; empty: all of one class
+};
+
+/// The first `wanted` of a random permutation of 0 .. count - 1.
+using DrawIndices = std::function<std::vector<std::int64_t>(std::int64_t count, std::int64_t wanted)>;
+
+struct ChosenKeys {
+  std::vector<int> keys;
+  int missing = 0;  // of a control: picked keys for which there was no other key
+};
+
+/// choose_keys() among the keys of the classes that may be masked, or the control of equal budget: as many
+/// keys that were not picked, of those classes. Random ones are the first of a permutation of the eligible
+/// keys in ascending order; matched ones class by class in the order of the classes.
+ChosenKeys choose_keys(const KeyScores& scores, const InterventionOptions& options, const DrawIndices& draw);
+
+/// All layers and heads of one step.
+struct StepScores {
+  std::span<const float> columns;         // [L,H,S]
+  std::span<const float> diagonal;        // [L,H,S], or empty as above
+  std::span<const std::uint8_t> classes;  // [S], or empty
+  std::size_t positions = 0;              // S
+  std::size_t heads = 1;                  // H
+  std::int64_t step = 0;
+};
+
+struct RemovedKeys {
+  std::vector<std::uint8_t> removed;  // [L,H,S], 1 = removed
+  std::int64_t missing = 0;
+};
+
+/// choose_keys for every (layer, head) that the options name, in that order; nothing in other steps than they
+/// name.
+RemovedKeys choose_removed_keys(const StepScores& scores, const InterventionOptions& options,
+                                const DrawIndices& draw = {});
 
 /// Names as options and run directories spell them: "paper", "sum", "raw", ...
 std::string_view name_of(SinkRule rule);
 std::string_view name_of(SinkScale scale);
 std::string_view name_of(SinkSource source);
+std::string_view name_of(SinkRank rank);
+std::string_view name_of(SinkControl control);
 
 /// The reverse; an unknown name throws UsageError naming the option and the names it takes.
 SinkRule parse_sink_rule(std::string_view name);
 SinkScale parse_sink_scale(std::string_view name);
 SinkSource parse_sink_source(std::string_view name);
+SinkRank parse_sink_rank(std::string_view name);
+SinkControl parse_sink_control(std::string_view name);
+
+/// "prompt,masked" -> bits of InterventionOptions::classes. Throws UsageError.
+std::uint8_t parse_sink_positions(std::string_view text);
 
 }  // namespace sinkscope

@@ -122,6 +122,7 @@ SampleRecord record_of(std::int64_t index, const PreparedPrompt& prompt, const S
   record.masks_left = result.masks_left;
   record.confidence_ties = result.confidence_ties;
   record.empty_rows = result.empty_rows;
+  record.control_missing = result.control_missing;
   record.seconds = seconds;
   return record;
 }
@@ -167,6 +168,9 @@ void report(const SampleRecord& record, bool quiet) {
   if (record.empty_rows > 0)
     note(quiet, fmt::format("sample {}: {} attention rows lost all their keys and gave zeros", record.index,
                             record.empty_rows));
+  if (record.control_missing > 0)
+    note(quiet, fmt::format("sample {}: the control found no other key for {} of the picked ones",
+                            record.index, record.control_missing));
 }
 
 // What the samples of a run share.

@@ -131,6 +131,7 @@ RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, con
   info.sink.from = name_of(sinks.from);
   info.sink.exclude_self = sinks.exclude_self;
   info.sink.mask_sink_ratio = sinks.mask_sink_ratio;
+  info.sink.control = name_of(sinks.control);
   info.machine = describe_machine(placement.threads, placement.device.str());
   return info;
 }

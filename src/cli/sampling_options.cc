@@ -52,6 +52,13 @@ void fill(const SamplingOptions& options, const SpecialIds& ids, DenoisingOption
   to.maps = parse_maps(options.maps);
 }
 
+void check_named(std::string_view option, const NumberRanges& named, std::int64_t count,
+                 std::string_view what) {
+  if (named.largest() >= count)
+    throw UsageError("{} names {}; the model has {} {}, numbered from 0", option, named.largest(), count,
+                     what);
+}
+
 DreamAlgorithm parse_algorithm(const std::string& name) {
   if (name == "maskgit_plus") return DreamAlgorithm::maskgit_plus;
   if (name == "topk_margin") return DreamAlgorithm::topk_margin;
@@ -104,12 +111,31 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
   table.flag("exclude-self", sinks.exclude_self, "leave a token's attention to itself out of its column");
   table.option("mask-sink-ratio", sinks.mask_sink_ratio,
                "mask the first ceil(ratio * count) of the picked keys");
+  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible"},
+               "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
+               "models), or the mean of the queries that see them");
+  table.choice(
+      "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
+      "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
+      "drawn from the same position class");
+  table.flag("sink-reset-at-block", sinks.reset_at_block, "LLaDA: nothing is masked in a block's first step");
+  table.option("sink-positions", options.sink_positions, "classes of keys that may be masked");
+  table.option("sink-layers", options.sink_layers, "mask in these layers only: 0-3,7 [all]");
+  table.option("sink-heads", options.sink_heads, "mask in these query heads only [all]");
+  table.option("sink-steps", options.sink_steps,
+               "mask at these steps (or generated tokens) only, from 0 [all]");
 }
 
 void resolve(SamplingOptions& options) {
   options.sinks.rule = parse_sink_rule(options.sink_rule);
   options.sinks.scale = parse_sink_scale(options.sink_scale);
   options.sinks.from = parse_sink_source(options.sink_from);
+  options.sinks.rank = parse_sink_rank(options.sink_rank);
+  options.sinks.control = parse_sink_control(options.sink_control);
+  options.sinks.classes = parse_sink_positions(options.sink_positions);
+  options.sinks.layers = parse_ranges(options.sink_layers, "--sink-layers");
+  options.sinks.heads = parse_ranges(options.sink_heads, "--sink-heads");
+  options.sinks.steps = parse_ranges(options.sink_steps, "--sink-steps");
   parse_maps(options.maps);
   for (const std::string& text : options.stop)
     if (text.empty()) throw UsageError("--stop is an empty text; it would stop at once");
@@ -139,6 +165,9 @@ void check_applicable(const SamplingOptions& options, const ModelConfig& config)
       {"threshold", options.threshold.has_value(), with_masked | with_shifted},
       {"cache", options.cache != usual.cache, with_masked | with_shifted},
       {"maps", !options.maps.empty(), with_masked | with_shifted},
+      {"sink-reset-at-block", options.sinks.reset_at_block, with_masked},
+      {"sink-rank last", options.sink_rank == "last", with_autoregressive},
+      {"sink-rank visible", options.sink_rank == "visible", with_autoregressive},
       {"ignore-eos", options.ignore_eos, with_autoregressive},
       {"stop", !options.stop.empty(), with_autoregressive},
   };
@@ -146,6 +175,8 @@ void check_applicable(const SamplingOptions& options, const ModelConfig& config)
     if (rule.given && (rule.kinds & bit_of(config.generation)) == 0)
       throw UsageError("--{} is for {}; {} is not one of them", rule.name, models_of(rule.kinds),
                        config.architecture);
+  check_named("--sink-layers", options.sinks.layers, config.layers, "layers");
+  check_named("--sink-heads", options.sinks.heads, config.heads, "query heads");
 }
 
 LladaOptions llada_options(const SamplingOptions& options, const SpecialIds& ids) {

@@ -42,6 +42,10 @@ struct SamplingOptions {
   std::string sink_rule = "paper";
   std::string sink_scale = "sum";
   std::string sink_from = "raw";
+  std::string sink_rank = "usual";
+  std::string sink_control = "none";
+  std::string sink_positions = "prompt,decoded,masked";
+  std::string sink_layers, sink_heads, sink_steps;
 
   std::string capture = "columns";
   std::string maps;

@@ -205,6 +205,7 @@ std::string sample_line(const SampleRecord& record) {
   json["masks_left"] = record.masks_left;
   json["confidence_ties"] = record.confidence_ties;
   json["empty_rows"] = record.empty_rows;
+  if (record.control_missing > 0) json["control_missing"] = record.control_missing;
   json["seconds"] = record.seconds;
   return json_line(json) + "\n";
 }
@@ -226,6 +227,7 @@ SampleRecord parse_sample_line(std::string_view line, const std::string& where) 
   fields.read("masks_left", record.masks_left);
   fields.read("confidence_ties", record.confidence_ties);
   fields.read("empty_rows", record.empty_rows);
+  fields.read("control_missing", record.control_missing);
   fields.read("seconds", record.seconds);
   return record;
 }

@@ -1,4 +1,7 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <sinkscope/autoregressive_sampler.h>
 #include <sinkscope/error.h>
 
@@ -15,10 +18,14 @@ struct Sequence {
   std::vector<std::int32_t> ids;
   std::int64_t prompt_length = 0;
   RandomStream random;
-  // [L, H, n] of the previous token: its row times the number of keys that it saw; what the intervention
-  // ranks by
+  RandomStream control;
+  // [L, H, n] of the n tokens before the one in work: what the intervention ranks by, and likewise their
+  // attention to themselves
   at::Tensor scores = {};
-  at::Tensor diagonal = {};                // likewise, its attention to itself
+  at::Tensor diagonal = {};
+  // [L, H, n] column sums over all queries so far, where these are what is ranked by; and A_jj
+  at::Tensor total = {};
+  at::Tensor total_diagonal = {};
   std::vector<std::uint8_t> removed = {};  // [L, H, n] for the token in work
   SampleResult result = {};
   bool finished = false;
@@ -42,16 +49,23 @@ class Decoder {
 
  private:
   void read_prompts();
+  void remember_prompts(const CachedTokens& cached, const Observation& seen);
   Step make_step();
   std::vector<std::uint8_t> choose_removed(const Step& step);
-  void choose_for(Sequence& sequence) const;
+  void choose_for(Sequence& sequence);
   ForwardResult forward(const Step& step, const std::vector<std::uint8_t>& removed);
   void take_token(std::size_t place, const Step& step, const ForwardResult& forwarded);
   std::int32_t next_token(Sequence& sequence, std::size_t place, const ForwardResult& forwarded);
   void remember(Sequence& sequence, std::int64_t first_key, const Observation& seen) const;
+  void remember_sums(Sequence& sequence, const at::Tensor& row, const at::Tensor& diagonal) const;
+  at::Tensor queries_that_see(std::int64_t layer, std::int64_t keys) const;
   void report(std::size_t number, std::int64_t first_key, std::size_t place, const ForwardResult& forwarded);
 
   bool intervenes() const { return options_.sinks.top_k > 0; }
+  bool sums_queries() const {
+    const SinkRank rank = options_.sinks.rank;
+    return intervenes() && (rank == SinkRank::columns || rank == SinkRank::visible);
+  }
   bool needs_logits() const { return options_.temperature > 0 || options_.capture == Capture::full; }
   std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
   // Of `keys` those that the last query of this layer sees: the last of them where attention has a window.
@@ -85,8 +99,8 @@ Decoder::Decoder(const Transformer& model, std::span<const SampleRequest> reques
     if (request.prompt.empty())
       throw UsageError(
           "a prompt is empty: an autoregressive model needs at least one token, its begin token say");
-    sequences_.push_back(
-        {request.prompt, static_cast<std::int64_t>(request.prompt.size()), RandomStream(request.seed)});
+    sequences_.push_back({request.prompt, static_cast<std::int64_t>(request.prompt.size()),
+                          RandomStream(request.seed), RandomStream(request.seed + control_seed_offset)});
   }
 }
 
@@ -122,9 +136,27 @@ void Decoder::read_prompts() {
   }
   batch.query_class.assign(batch.ids.size(), static_cast<std::uint8_t>(QueryClass::prompt));
   if (batch.ids.empty()) return;
-  model_.forward(
-      {.tokens = batch, .wanted = std::vector<std::int64_t>{}, .head = Head::none, .cached = &cached},
-      workspace_);
+  const ForwardResult forwarded =
+      model_.forward({.tokens = batch,
+                      .wanted = std::vector<std::int64_t>{},
+                      .head = Head::none,
+                      .capture = sums_queries() ? Capture::columns : Capture::none,
+                      .cached = &cached},
+                     workspace_);
+  if (sums_queries()) remember_prompts(cached, forwarded.observation);
+}
+
+// Column sums over the prompts' queries but the last one's.
+void Decoder::remember_prompts(const CachedTokens& cached, const Observation& seen) {
+  const at::Tensor columns = seen.column_sum.sum(0);
+  std::int64_t first_key = 0;
+  for (const std::int64_t slot : cached.slots) {
+    Sequence& sequence = sequences_[static_cast<std::size_t>(slot)];
+    const std::int64_t keys = sequence.length() - 1;
+    sequence.total = columns.narrow(2, first_key, keys).contiguous();
+    sequence.total_diagonal = seen.diagonal.narrow(2, first_key, keys).contiguous();
+    first_key += keys;
+  }
 }
 
 Step Decoder::make_step() {
@@ -146,19 +178,39 @@ Step Decoder::make_step() {
   return step;
 }
 
+// Of the keys before the token in work.
+std::vector<std::uint8_t> classes_of_keys(const Sequence& sequence) {
+  std::vector<std::uint8_t> classes;
+  for (std::int64_t i = 0; i + 1 < sequence.length(); ++i)
+    classes.push_back(
+        static_cast<std::uint8_t>(i < sequence.prompt_length ? QueryClass::prompt : QueryClass::decoded));
+  return classes;
+}
+
 // The picked keys of the previous row; the newest key was not there yet and stays, and those that the row did
 // not see are neither picked nor counted.
-void Decoder::choose_for(Sequence& sequence) const {
+void Decoder::choose_for(Sequence& sequence) {
   const std::int64_t length = sequence.length(), heads = model_.config().heads;
+  const InterventionOptions& sinks = options_.sinks;
   sequence.removed.assign(static_cast<std::size_t>(layer_heads() * length), 0);
+  if (!sinks.steps.contains(sequence.result.steps)) return;
+  const std::vector<std::uint8_t> classes = classes_of_keys(sequence);
+  const DrawIndices draw = [&](std::int64_t count, std::int64_t wanted) {
+    return sequence.control.permutation(count, wanted);
+  };
   for (std::int64_t m = 0; m < layer_heads(); ++m) {
+    if (!sinks.layers.contains(m / heads) || !sinks.heads.contains(m % heads)) continue;
     const std::int64_t seen = visible(m / heads, length - 1), first = length - 1 - seen;
     const auto row = [&](const at::Tensor& all) {
       return std::span<const float>(all.data_ptr<float>() + m * (length - 1) + first,
                                     static_cast<std::size_t>(seen));
     };
-    for (const int key : choose_keys(row(sequence.scores), row(sequence.diagonal), options_.sinks))
+    const KeyScores scores{row(sequence.scores), row(sequence.diagonal),
+                           std::span(classes).subspan(static_cast<std::size_t>(first))};
+    const ChosenKeys chosen = choose_keys(scores, sinks, draw);
+    for (const int key : chosen.keys)
       sequence.removed[static_cast<std::size_t>(m * length + first + key)] = 1;
+    sequence.result.control_missing += chosen.missing;
   }
 }
 
@@ -208,18 +260,45 @@ std::int32_t Decoder::next_token(Sequence& sequence, std::size_t place, const Fo
   return draw_by_exponentials(probability, uniform);
 }
 
+// How many queries of `keys` positions see each key, [keys].
+at::Tensor Decoder::queries_that_see(std::int64_t layer, std::int64_t keys) const {
+  std::vector<float> counts;
+  for (std::int64_t key = 0; key < keys; ++key)
+    counts.push_back(static_cast<float>(visible(layer, keys - key)));
+  return at::tensor(counts);
+}
+
+// Column sums over all queries so far, or the mean of those that see the key.
+void Decoder::remember_sums(Sequence& sequence, const at::Tensor& row, const at::Tensor& diagonal) const {
+  const std::int64_t length = sequence.length();
+  const auto add = [&](at::Tensor& total, const at::Tensor& own) {
+    total = total.defined() ? at::constant_pad_nd(total, {0, 1}) + own : own.contiguous();
+  };
+  add(sequence.total, row);
+  add(sequence.total_diagonal, diagonal);
+  sequence.scores = sequence.total;
+  sequence.diagonal = sequence.total_diagonal;
+  if (options_.sinks.rank == SinkRank::columns) return;
+  std::vector<at::Tensor> counts;
+  for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
+    counts.push_back(queries_that_see(layer, length));
+  const at::Tensor factor = static_cast<double>(length) / at::stack(counts).unsqueeze(1);
+  sequence.scores = (sequence.total * factor).contiguous();
+  sequence.diagonal = (sequence.total_diagonal * factor).contiguous();
+}
+
 void Decoder::remember(Sequence& sequence, std::int64_t first_key, const Observation& seen) const {
   const bool as_used = options_.sinks.from == SinkSource::masked && seen.column_used.defined();
   const auto length = sequence.length();
+  const at::Tensor row = (as_used ? seen.column_used : seen.column_sum.sum(0)).narrow(-1, first_key, length);
+  const at::Tensor diagonal = (as_used ? seen.diagonal_used : seen.diagonal).narrow(-1, first_key, length);
+  if (sums_queries()) return remember_sums(sequence, row, diagonal);
   std::vector<float> seen_keys;  // [L]
   for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
     seen_keys.push_back(static_cast<float>(visible(layer, length)));
   const at::Tensor counts = at::tensor(seen_keys).view({-1, 1, 1});
-  const auto own = [&](const at::Tensor& t) {
-    return (t.narrow(-1, first_key, length) * counts).contiguous();
-  };
-  sequence.scores = own(as_used ? seen.column_used : seen.column_sum.sum(0));
-  sequence.diagonal = own(as_used ? seen.diagonal_used : seen.diagonal);
+  sequence.scores = (row * counts).contiguous();
+  sequence.diagonal = (diagonal * counts).contiguous();
 }
 
 void Decoder::report(std::size_t number, std::int64_t first_key, std::size_t place,

@@ -116,6 +116,9 @@ class Batch {
   void plan_samples();
   Pass make_pass();
   void add_row(const Row& row, Pass& pass);
+  std::int32_t input_of(const Row& row, std::int64_t position) const;
+  QueryClass class_of(const Row& row, std::int64_t position) const;
+  void choose_for(Row& row);
   std::vector<std::uint8_t> choose_removed(const Pass& pass);
   ForwardResult forward(const Pass& pass, const std::vector<std::uint8_t>& removed);
   void predict(const Pass& pass, const ForwardResult& forwarded);
@@ -132,8 +135,9 @@ class Batch {
   DenoisingRule& rule_;
   const StepObserver& observer_;
   std::vector<DenoisingSample> samples_;
-  std::vector<PassPlan> plans_;  // of each sample
-  std::vector<Row> rows_;        // all conditional rows, then all unconditional ones
+  std::vector<RandomStream> controls_;  // of each sample
+  std::vector<PassPlan> plans_;         // of each sample
+  std::vector<Row> rows_;               // all conditional rows, then all unconditional ones
   std::unique_ptr<KeyValueCache> cache_;
   ForwardWorkspace workspace_;
 };
@@ -148,6 +152,7 @@ Batch::Batch(const Transformer& model, std::span<const SampleRequest> requests,
     sample.ids.resize(request.prompt.size() + static_cast<std::size_t>(options.gen_len), options.mask_id);
     for (const std::int32_t id : sample.ids) sample.given.push_back(id != options.mask_id ? 1 : 0);
     samples_.push_back(std::move(sample));
+    controls_.emplace_back(request.seed + control_seed_offset);
   }
   for (const bool unconditional : {false, true})
     for (std::size_t s = 0; s < samples_.size(); ++s)
@@ -195,19 +200,26 @@ void Batch::plan_samples() {
     if (!samples_[s].finished) plans_[s] = rule_.plan(s, samples_[s]);
 }
 
+// The unconditional row hides what the prompt gives.
+std::int32_t Batch::input_of(const Row& row, std::int64_t position) const {
+  const DenoisingSample& sample = samples_[row.sample];
+  const auto i = static_cast<std::size_t>(position);
+  return row.unconditional && sample.given[i] != 0 ? options_.mask_id : sample.ids[i];
+}
+
+QueryClass Batch::class_of(const Row& row, std::int64_t position) const {
+  if (input_of(row, position) == options_.mask_id) return QueryClass::masked;
+  return position < samples_[row.sample].prompt_length ? QueryClass::prompt : QueryClass::decoded;
+}
+
 // Tokens of one row from `first` on, of the wanted ones those that predict something.
 void Batch::add_row(const Row& row, Pass& pass) {
   const DenoisingSample& sample = samples_[row.sample];
   const PassPlan& plan = plans_[row.sample];
   const std::int64_t begin = pass.tokens.tokens();
   for (std::int64_t i = plan.first; i < plan.last; ++i) {
-    const bool hidden = row.unconditional && sample.given[static_cast<std::size_t>(i)] != 0;
-    const std::int32_t id = hidden ? options_.mask_id : sample.ids[static_cast<std::size_t>(i)];
-    const QueryClass query_class = id == options_.mask_id     ? QueryClass::masked
-                                   : i < sample.prompt_length ? QueryClass::prompt
-                                                              : QueryClass::decoded;
-    pass.tokens.ids.push_back(id);
-    pass.tokens.query_class.push_back(static_cast<std::uint8_t>(query_class));
+    pass.tokens.ids.push_back(input_of(row, i));
+    pass.tokens.query_class.push_back(static_cast<std::uint8_t>(class_of(row, i)));
   }
   pass.tokens.offsets.push_back(pass.tokens.tokens());
   pass.keys.push_back(pass.keys.back() + sample.length());
@@ -235,6 +247,33 @@ Pass Batch::make_pass() {
   return pass;
 }
 
+// The keys a row loses in this step; none where there is no previous step to rank by.
+void Batch::choose_for(Row& row) {
+  DenoisingSample& sample = samples_[row.sample];
+  const auto cells =
+      static_cast<std::size_t>(model_.config().layers * model_.config().heads * sample.length());
+  const bool forgets = options_.sinks.reset_at_block && plans_[row.sample].begins_block;
+  if (!row.previous.columns.defined() || forgets) {
+    row.removed.assign(cells, 0);
+    return;
+  }
+  std::vector<std::uint8_t> classes;
+  for (std::int64_t i = 0; i < sample.length(); ++i)
+    classes.push_back(static_cast<std::uint8_t>(class_of(row, i)));
+  const StepScores scores{{row.previous.columns.data_ptr<float>(), cells},
+                          {row.previous.diagonal.data_ptr<float>(), cells},
+                          classes,
+                          static_cast<std::size_t>(sample.length()),
+                          static_cast<std::size_t>(model_.config().heads),
+                          sample.result.steps};
+  RemovedKeys chosen =
+      choose_removed_keys(scores, options_.sinks, [&](std::int64_t count, std::int64_t wanted) {
+        return controls_[row.sample].permutation(count, wanted);
+      });
+  row.removed = std::move(chosen.removed);
+  sample.result.control_missing += chosen.missing;
+}
+
 // The keys each row loses in this step, joined to [L, H, K]; empty in the first step and without an
 // intervention.
 std::vector<std::uint8_t> Batch::choose_removed(const Pass& pass) {
@@ -244,14 +283,7 @@ std::vector<std::uint8_t> Batch::choose_removed(const Pass& pass) {
   for (std::size_t place = 0; place < pass.rows.size(); ++place) {
     Row& row = rows_[pass.rows[place]];
     const std::int64_t length = samples_[row.sample].length();
-    const auto cells = static_cast<std::size_t>(maps * length);
-    if (!row.previous.columns.defined()) {
-      row.removed.assign(cells, 0);
-      continue;
-    }
-    const std::span<const float> columns(row.previous.columns.data_ptr<float>(), cells);
-    const std::span<const float> diagonal(row.previous.diagonal.data_ptr<float>(), cells);
-    row.removed = choose_removed_keys(columns, diagonal, static_cast<std::size_t>(length), options_.sinks);
+    choose_for(row);
     for (std::int64_t m = 0; m < maps; ++m)
       std::copy_n(row.removed.begin() + m * length, length,
                   joined.begin() + m * pass.keys.back() + pass.keys[place]);

@@ -31,6 +31,7 @@ struct DenoisingSample {
 struct PassPlan {
   std::int64_t first = 0, last = 0;     // positions computed; all of them, or with a cache a part
   std::vector<std::int64_t> predicted;  // positions whose tokens are predicted, ascending
+  bool begins_block = false;            // of a block the first
 };
 
 /// The logits behind a sample's predictions, in the order of PassPlan::predicted.

@@ -60,7 +60,7 @@ PassPlan LladaRule::plan(std::size_t number, const DenoisingSample& sample) {
         static_cast<std::int64_t>(masked_positions(sample, options_.mask_id, begin, end).size());
     state.schedule = transfer_schedule(masks, steps_per_block());
   }
-  PassPlan plan{0, sample.length(), {}};
+  PassPlan plan{0, sample.length(), {}, state.step == 0};
   if (options_.cache != CacheMode::none && state.step > 0) {
     plan.first = begin;
     if (options_.cache == CacheMode::dual) plan.last = end;

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/randperm.h>
 
 namespace sinkscope {
 
@@ -15,6 +16,12 @@ void RandomStream::fill(std::vector<double>& values) {
 void RandomStream::fill(std::vector<float>& values) {
   at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::TensorOptions(at::kFloat))
       .uniform_(0, 1, generator_);
+}
+
+std::vector<std::int64_t> RandomStream::permutation(std::int64_t count, std::int64_t wanted) {
+  const at::Tensor drawn = at::randperm(count, generator_, at::TensorOptions(at::kLong));
+  const auto* first = drawn.data_ptr<std::int64_t>();
+  return {first, first + wanted};
 }
 
 }  // namespace sinkscope

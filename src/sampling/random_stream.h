@@ -8,12 +8,18 @@
 
 namespace sinkscope {
 
+/// Controls of interventions draw from a stream of their own, seeded this much further, so that they never
+/// shift the sampler's.
+inline constexpr std::uint64_t control_seed_offset = std::uint64_t{1} << 32;
+
 class RandomStream {
  public:
   explicit RandomStream(std::uint64_t seed);
   /// The next values.size() of torch.rand(..., dtype=float64 or float32): uniform on [0, 1).
   void fill(std::vector<double>& values);
   void fill(std::vector<float>& values);
+  /// The first `wanted` of torch.randperm(count).
+  std::vector<std::int64_t> permutation(std::int64_t count, std::int64_t wanted);
 
  private:
   at::Generator generator_;

@@ -2,7 +2,9 @@
 #include <sinkscope/error.h>
 #include <sinkscope/sinks.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "sinks/ranking.h"
 
@@ -21,6 +23,66 @@ std::size_t share_of(std::size_t count, double ratio) {
   return static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(count) * just_below_one));
 }
 
+// Keys that may be masked at all, ascending.
+std::vector<int> allowed_keys(const KeyScores& scores, const InterventionOptions& options) {
+  std::vector<int> keys = all_positions(scores.columns.size());
+  if (!scores.classes.empty())
+    std::erase_if(keys, [&](int key) {
+      return ((options.classes >> scores.classes[static_cast<std::size_t>(key)]) & 1) == 0;
+    });
+  return keys;
+}
+
+// Step 3 of the definition: candidates by the rule, then by rank, then the share that is kept. `allowed`
+// ascends.
+std::vector<int> pick(std::span<const double> scores, const std::vector<int>& allowed,
+                      const InterventionOptions& options) {
+  std::vector<int> candidates = allowed;
+  if (options.rule == SinkRule::paper) {
+    const std::vector<int> above = above_others(scores, options.scale, options.epsilon);
+    candidates.clear();
+    std::set_intersection(above.begin(), above.end(), allowed.begin(), allowed.end(),
+                          std::back_inserter(candidates));
+  }
+  std::vector<int> picked = largest(scores, std::move(candidates), options.top_k);
+  picked.resize(share_of(picked.size(), options.mask_sink_ratio));
+  return picked;
+}
+
+// `wanted` of the eligible keys, or all of them where there are fewer; those are missing.
+void draw_keys(const std::vector<int>& eligible, std::int64_t wanted, const DrawIndices& draw,
+               ChosenKeys& chosen) {
+  const auto count = static_cast<std::int64_t>(eligible.size());
+  chosen.missing += static_cast<int>(std::max<std::int64_t>(0, wanted - count));
+  if (wanted == 0 || count == 0) return;
+  for (const std::int64_t index : draw(count, std::min(wanted, count)))
+    chosen.keys.push_back(eligible[static_cast<std::size_t>(index)]);
+}
+
+ChosenKeys bottom_keys(std::span<const double> scores, const std::vector<int>& others, std::size_t wanted) {
+  std::vector<double> negated(scores.begin(), scores.end());
+  for (double& score : negated) score = -score;
+  ChosenKeys chosen{largest(negated, others, static_cast<int>(wanted)), 0};
+  chosen.missing = static_cast<int>(wanted - chosen.keys.size());
+  return chosen;
+}
+
+ChosenKeys matched_keys(const KeyScores& scores, const std::vector<int>& picked,
+                        const std::vector<int>& others, const DrawIndices& draw) {
+  const auto of_class = [&](const std::vector<int>& keys, std::uint8_t wanted) {
+    std::vector<int> found;
+    for (const int key : keys)
+      if (scores.classes.empty() || scores.classes[static_cast<std::size_t>(key)] == wanted)
+        found.push_back(key);
+    return found;
+  };
+  ChosenKeys chosen;
+  const int classes = scores.classes.empty() ? 1 : 3;
+  for (std::uint8_t c = 0; c < classes; ++c)
+    draw_keys(of_class(others, c), static_cast<std::int64_t>(of_class(picked, c).size()), draw, chosen);
+  return chosen;
+}
+
 }  // namespace
 
 void validate(const InterventionOptions& options) {
@@ -34,31 +96,56 @@ void validate(const InterventionOptions& options) {
 
 std::vector<int> choose_keys(std::span<const float> columns, std::span<const float> diagonal,
                              const InterventionOptions& options) {
-  check_lengths(columns.size(), diagonal.size(), options.exclude_self);
-  if (options.top_k == 0) return {};
-  const std::vector<double> scores =
-      scores_of(columns, options.exclude_self ? diagonal : std::span<const float>());
-  // Step 3 of the definition: candidates by the rule, then by rank, then the share that is kept.
-  std::vector<int> candidates = options.rule == SinkRule::paper
-                                    ? above_others(scores, options.scale, options.epsilon)
-                                    : all_positions(scores.size());
-  std::vector<int> picked = largest(scores, std::move(candidates), options.top_k);
-  picked.resize(share_of(picked.size(), options.mask_sink_ratio));
-  return picked;
+  InterventionOptions plain = options;
+  plain.control = SinkControl::none;
+  return choose_keys({columns, diagonal, {}}, plain, {}).keys;
 }
 
-std::vector<std::uint8_t> choose_removed_keys(std::span<const float> columns, std::span<const float> diagonal,
-                                              std::size_t positions, const InterventionOptions& options) {
-  if (positions == 0 || columns.size() % positions != 0)
-    throw Error("{} column sums are no whole number of rows of {} keys", columns.size(), positions);
-  check_lengths(columns.size(), diagonal.size(), options.exclude_self);
-  std::vector<std::uint8_t> removed(columns.size(), 0);
-  for (std::size_t row = 0; row < columns.size(); row += positions) {
-    const auto row_diagonal = diagonal.empty() ? diagonal : diagonal.subspan(row, positions);
-    for (const int key : choose_keys(columns.subspan(row, positions), row_diagonal, options))
-      removed[row + static_cast<std::size_t>(key)] = 1;
+ChosenKeys choose_keys(const KeyScores& scores, const InterventionOptions& options, const DrawIndices& draw) {
+  check_lengths(scores.columns.size(), scores.diagonal.size(), options.exclude_self);
+  if (options.top_k == 0) return {};
+  const std::vector<double> values =
+      scores_of(scores.columns, options.exclude_self ? scores.diagonal : std::span<const float>());
+  const std::vector<int> allowed = allowed_keys(scores, options);
+  std::vector<int> picked = pick(values, allowed, options);
+  if (options.control == SinkControl::none) return {std::move(picked), 0};
+  std::vector<int> others = allowed;
+  std::erase_if(others,
+                [&](int key) { return std::find(picked.begin(), picked.end(), key) != picked.end(); });
+  switch (options.control) {
+    case SinkControl::bottom:
+      return bottom_keys(values, others, picked.size());
+    case SinkControl::matched:
+      return matched_keys(scores, picked, others, draw);
+    default: {
+      ChosenKeys chosen;
+      draw_keys(others, static_cast<std::int64_t>(picked.size()), draw, chosen);
+      return chosen;
+    }
   }
-  return removed;
+}
+
+RemovedKeys choose_removed_keys(const StepScores& scores, const InterventionOptions& options,
+                                const DrawIndices& draw) {
+  const std::size_t positions = scores.positions;
+  if (positions == 0 || scores.columns.size() % (positions * scores.heads) != 0)
+    throw Error("{} column sums are no whole number of rows of {} keys", scores.columns.size(), positions);
+  check_lengths(scores.columns.size(), scores.diagonal.size(), options.exclude_self);
+  RemovedKeys result{std::vector<std::uint8_t>(scores.columns.size(), 0), 0};
+  if (!options.steps.contains(scores.step)) return result;
+  for (std::size_t row = 0; row < scores.columns.size() / positions; ++row) {
+    const bool named = options.layers.contains(static_cast<std::int64_t>(row / scores.heads)) &&
+                       options.heads.contains(static_cast<std::int64_t>(row % scores.heads));
+    if (!named) continue;
+    const auto part = [&](std::span<const float> all) {
+      return all.empty() ? all : all.subspan(row * positions, positions);
+    };
+    const ChosenKeys chosen =
+        choose_keys({part(scores.columns), part(scores.diagonal), scores.classes}, options, draw);
+    for (const int key : chosen.keys) result.removed[row * positions + static_cast<std::size_t>(key)] = 1;
+    result.missing += chosen.missing;
+  }
+  return result;
 }
 
 }  // namespace sinkscope

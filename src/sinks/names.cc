@@ -3,6 +3,7 @@
 #include <sinkscope/error.h>
 #include <sinkscope/sinks.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -16,6 +17,16 @@ constexpr NameTable<SinkRule, 2> rule_names{{{SinkRule::paper, "paper"}, {SinkRu
 constexpr NameTable<SinkScale, 3> scale_names{
     {{SinkScale::sum, "sum"}, {SinkScale::mean, "mean"}, {SinkScale::percent, "percent"}}};
 constexpr NameTable<SinkSource, 2> source_names{{{SinkSource::raw, "raw"}, {SinkSource::masked, "masked"}}};
+
+constexpr NameTable<SinkRank, 4> rank_names{{{SinkRank::usual, "usual"},
+                                             {SinkRank::columns, "columns"},
+                                             {SinkRank::last, "last"},
+                                             {SinkRank::visible, "visible"}}};
+constexpr NameTable<SinkControl, 4> control_names{{{SinkControl::none, "none"},
+                                                   {SinkControl::random, "random"},
+                                                   {SinkControl::bottom, "bottom"},
+                                                   {SinkControl::matched, "matched"}}};
+constexpr std::array<std::string_view, 3> class_names{"prompt", "decoded", "masked"};
 
 template <typename Value, std::size_t N>
 std::string_view find_name(const NameTable<Value, N>& table, Value wanted) {
@@ -43,5 +54,26 @@ std::string_view name_of(SinkSource source) { return find_name(source_names, sou
 SinkRule parse_sink_rule(std::string_view name) { return find_value(rule_names, name, "--sink-rule"); }
 SinkScale parse_sink_scale(std::string_view name) { return find_value(scale_names, name, "--sink-scale"); }
 SinkSource parse_sink_source(std::string_view name) { return find_value(source_names, name, "--sink-from"); }
+std::string_view name_of(SinkRank rank) { return find_name(rank_names, rank); }
+std::string_view name_of(SinkControl control) { return find_name(control_names, control); }
+SinkRank parse_sink_rank(std::string_view name) { return find_value(rank_names, name, "--sink-rank"); }
+SinkControl parse_sink_control(std::string_view name) {
+  return find_value(control_names, name, "--sink-control");
+}
+
+std::uint8_t parse_sink_positions(std::string_view text) {
+  std::uint8_t classes = 0;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view name = text.substr(begin, end - begin);
+    const auto found = std::find(class_names.begin(), class_names.end(), name);
+    if (found == class_names.end())
+      throw UsageError("--sink-positions \"{}\" should be some of prompt, decoded, masked, joined by commas",
+                       text);
+    classes |= static_cast<std::uint8_t>(1 << (found - class_names.begin()));
+    begin = end + 1;
+  }
+  return classes;
+}
 
 }  // namespace sinkscope

@@ -47,8 +47,12 @@ TEST_P(GoldenIntervention, MasksTheSameKeys) {
   for (std::size_t step = 0; step < shape[0]; ++step) {
     std::vector<std::uint8_t> ours(step_size, 0);  // step 0 has no previous map
     if (step > 0)
-      ours = choose_removed_keys(std::span(columns).subspan((step - 1) * step_size, step_size), {}, shape[4],
-                                 options);
+      ours = choose_removed_keys({.columns = std::span(columns).subspan((step - 1) * step_size, step_size),
+                                  .diagonal = {},
+                                  .classes = {},
+                                  .positions = shape[4]},
+                                 options)
+                 .removed;
     for (std::size_t i = 0; i < step_size; ++i) {
       ASSERT_EQ(ours[i], masked[step * step_size + i]) << "step " << step << ", element " << i;
       total += ours[i];

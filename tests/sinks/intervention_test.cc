@@ -93,12 +93,20 @@ TEST(ChooseKeys, RefusesValuesThatHaveNoRank) {
               ThrowsMessage<Error>(HasSubstr("8 column sums")));
 }
 
+std::vector<std::uint8_t> removed(const std::vector<float>& columns, std::size_t positions,
+                                  const InterventionOptions& options,
+                                  const std::vector<float>& diagonal = {}) {
+  return choose_removed_keys(
+             {.columns = columns, .diagonal = diagonal, .classes = {}, .positions = positions}, options)
+      .removed;
+}
+
 TEST(ChooseRemovedKeys, EveryHeadIsRankedByItself) {
   const std::vector<float> two_heads{1, 3, 0, 0,   // candidates 1
                                      2, 0, 0, 2};  // candidates 0, 3
-  EXPECT_THAT(choose_removed_keys(two_heads, {}, 4, {.top_k = 2}), ElementsAre(0, 1, 0, 0, 1, 0, 0, 1));
-  EXPECT_THAT(choose_removed_keys(two_heads, {}, 4, {.top_k = 1}), ElementsAre(0, 1, 0, 0, 1, 0, 0, 0));
-  EXPECT_THAT(choose_removed_keys(two_heads, {}, 4, {.top_k = 0}), Each(0));
+  EXPECT_THAT(removed(two_heads, 4, {.top_k = 2}), ElementsAre(0, 1, 0, 0, 1, 0, 0, 1));
+  EXPECT_THAT(removed(two_heads, 4, {.top_k = 1}), ElementsAre(0, 1, 0, 0, 1, 0, 0, 0));
+  EXPECT_THAT(removed(two_heads, 4, {.top_k = 0}), Each(0));
 }
 
 TEST(ChooseRemovedKeys, PermutingHeadsPermutesTheResult) {
@@ -107,7 +115,7 @@ TEST(ChooseRemovedKeys, PermutingHeadsPermutesTheResult) {
   const auto removed_in_order = [&](const std::vector<int>& order) {
     std::vector<float> flat;
     for (const int head : order) flat.insert(flat.end(), heads[head].begin(), heads[head].end());
-    return choose_removed_keys(flat, {}, 20, {.top_k = 5});
+    return removed(flat, 20, {.top_k = 5});
   };
   const std::vector<std::uint8_t> plain = removed_in_order({0, 1, 2});
   const std::vector<std::uint8_t> permuted = removed_in_order({2, 0, 1});
@@ -120,15 +128,101 @@ TEST(ChooseRemovedKeys, PermutingHeadsPermutesTheResult) {
 TEST(ChooseRemovedKeys, UsesTheDiagonalOfTheSameRow) {
   const std::vector<float> two_heads{1, 3, 0, 0, 1, 3, 0, 0};
   const std::vector<float> diagonal{0, 0, 0, 0, 0, 3, 0, 0};
-  EXPECT_THAT(choose_removed_keys(two_heads, diagonal, 4, {.top_k = 1, .exclude_self = true}),
+  EXPECT_THAT(removed(two_heads, 4, {.top_k = 1, .exclude_self = true}, diagonal),
               ElementsAre(0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 TEST(ChooseRemovedKeys, RefusesLengthsThatDoNotFit) {
-  EXPECT_THAT([] { choose_removed_keys(columns, {}, 3, {.top_k = 1}); },
+  EXPECT_THAT([] { removed(columns, 3, {.top_k = 1}); },
               ThrowsMessage<Error>(HasSubstr("no whole number of rows of 3 keys")));
-  EXPECT_THROW(choose_removed_keys(columns, {}, 0, {.top_k = 1}), Error);
-  EXPECT_THROW(choose_removed_keys(columns, std::vector<float>(4), 4, {.top_k = 1}), Error);
+  EXPECT_THROW(removed(columns, 0, {.top_k = 1}), Error);
+  EXPECT_THROW(removed(columns, 4, {.top_k = 1}, std::vector<float>(4)), Error);
+}
+
+// What is drawn: the last of the eligible keys first.
+const DrawIndices backwards = [](std::int64_t count, std::int64_t wanted) {
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < wanted; ++i) indices.push_back(count - 1 - i);
+  return indices;
+};
+
+// Keys 3, 4, 0 and 7 stand out of `columns`, in this order.
+const std::vector<std::uint8_t> classes{0, 0, 0, 1, 1, 2, 2, 2};
+
+TEST(Controls, MaskAsManyKeysThatWereNotPicked) {
+  const auto chosen = [&](SinkControl control, int top_k) {
+    return choose_keys({columns, {}, {}}, {.top_k = top_k, .control = control}, backwards).keys;
+  };
+  EXPECT_THAT(chosen(SinkControl::none, 2), ElementsAre(3, 4));
+  EXPECT_THAT(chosen(SinkControl::random, 2), ElementsAre(7, 6));     // of 0 1 2 5 6 7
+  EXPECT_THAT(chosen(SinkControl::bottom, 3), ElementsAre(1, 6, 2));  // 0, 0, then 1: the lower index
+  EXPECT_THAT(chosen(SinkControl::random, 4), ElementsAre(6, 5, 2, 1));
+}
+
+TEST(Controls, MatchedOnesAreOfTheSameClassAndCountWhatIsMissing) {
+  const auto chosen = [&](int top_k) {
+    return choose_keys({columns, {}, classes}, {.top_k = top_k, .control = SinkControl::matched}, backwards);
+  };
+  EXPECT_THAT(chosen(4).keys,
+              ElementsAre(2, 6));  // for 0: 2; for 3 and 4, all that are decoded: none; for 7: 6
+  EXPECT_EQ(chosen(4).missing, 2);
+  EXPECT_THAT(chosen(1).keys, ElementsAre(4));
+  EXPECT_EQ(chosen(1).missing, 0);
+}
+
+TEST(Controls, WhereAllKeysArePickedThereIsNoOther) {
+  for (const SinkControl control : {SinkControl::random, SinkControl::bottom, SinkControl::matched}) {
+    const ChosenKeys chosen =
+        choose_keys({columns, {}, {}}, {.top_k = 8, .rule = SinkRule::topk, .control = control}, backwards);
+    EXPECT_THAT(chosen.keys, IsEmpty());
+    EXPECT_EQ(chosen.missing, 8);
+  }
+}
+
+TEST(Classes, KeysOfOthersAreNeitherPickedNorDrawn) {
+  const auto chosen = [&](std::uint8_t bits, SinkControl control) {
+    return choose_keys({columns, {}, classes}, {.top_k = 2, .control = control, .classes = bits}, backwards)
+        .keys;
+  };
+  EXPECT_THAT(chosen(1, SinkControl::none), ElementsAre(0));
+  EXPECT_THAT(chosen(6, SinkControl::none), ElementsAre(3, 4));
+  EXPECT_THAT(chosen(5, SinkControl::none), ElementsAre(0, 7));
+  EXPECT_THAT(chosen(5, SinkControl::random), ElementsAre(6, 5));  // of 1 2 5 6
+}
+
+TEST(ChooseRemovedKeys, OnlyInTheLayersHeadsAndStepsThatAreNamed) {
+  const std::vector<float> four{0, 2, 0, 2, 0, 2, 0, 2};  // [2 layers, 2 heads, 2 keys]
+  const auto removed_at = [&](const InterventionOptions& options, std::int64_t step) {
+    return choose_removed_keys(
+               {.columns = four, .diagonal = {}, .classes = {}, .positions = 2, .heads = 2, .step = step},
+               options)
+        .removed;
+  };
+  EXPECT_THAT(removed_at({.top_k = 1, .layers = parse_ranges("1", "--sink-layers")}, 0),
+              ElementsAre(0, 0, 0, 0, 0, 1, 0, 1));
+  EXPECT_THAT(removed_at({.top_k = 1, .heads = parse_ranges("0", "--sink-heads")}, 0),
+              ElementsAre(0, 1, 0, 0, 0, 1, 0, 0));
+  const InterventionOptions some_steps{.top_k = 1, .steps = parse_ranges("2-3,7", "--sink-steps")};
+  for (const std::int64_t step : {2, 3, 7})
+    EXPECT_THAT(removed_at(some_steps, step), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
+  for (const std::int64_t step : {0, 1, 4, 6, 8}) EXPECT_THAT(removed_at(some_steps, step), Each(0));
+}
+
+TEST(NumberRanges, AreReadOrRefused) {
+  EXPECT_TRUE(parse_ranges("", "--sink-steps").contains(123));
+  EXPECT_EQ(parse_ranges("4,0-2", "--sink-steps").largest(), 4);
+  for (const char* wrong : {"a", "1,", ",1", "3-1", "1-", "-1", "1 2", "1--2", "99999999999999999999"})
+    EXPECT_THAT([&] { parse_ranges(wrong, "--sink-steps"); },
+                ThrowsMessage<UsageError>(HasSubstr("--sink-steps")))
+        << wrong;
+}
+
+TEST(SinkPositions, AreReadOrRefused) {
+  EXPECT_EQ(parse_sink_positions("prompt,decoded,masked"), 7);
+  EXPECT_EQ(parse_sink_positions("masked"), 4);
+  for (const char* wrong : {"", "prompt,", "mask"})
+    EXPECT_THAT([&] { parse_sink_positions(wrong); },
+                ThrowsMessage<UsageError>(HasSubstr("--sink-positions")));
 }
 
 TEST(ValidateIntervention, NamesTheOptionAtFault) {
