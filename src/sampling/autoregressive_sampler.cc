@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/text_length.h"
 #include "sampling/random_stream.h"
 #include "sampling/token_distribution.h"
 
@@ -54,11 +55,7 @@ class Decoder {
   bool intervenes() const { return options_.sinks.top_k > 0; }
   bool needs_logits() const { return options_.temperature > 0 || options_.capture == Capture::full; }
   std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
-  // Of `keys` those that the last query of this layer sees: the last of them where attention has a window.
-  std::int64_t visible(std::int64_t layer, std::int64_t keys) const {
-    const std::int64_t window = model_.config().window_of(layer);
-    return window > 0 ? std::min(window, keys) : keys;
-  }
+  std::vector<std::int64_t> visible(std::int64_t layer, std::int64_t keys) const;
 
   const Transformer& model_;
   const AutoregressiveOptions& options_;
@@ -85,6 +82,9 @@ Decoder::Decoder(const Transformer& model, std::span<const SampleRequest> reques
     if (request.prompt.empty())
       throw UsageError(
           "a prompt is empty: an autoregressive model needs at least one token, its begin token say");
+    const auto given = static_cast<std::int64_t>(request.prompt.size());
+    check_given(model.config(), given, "a prompt");
+    check_positions(model.config(), given + options.gen_len - 1, "a prompt with what is generated");
     sequences_.push_back(
         {request.prompt, static_cast<std::int64_t>(request.prompt.size()), RandomStream(request.seed)});
   }
@@ -108,14 +108,15 @@ std::vector<SampleResult> Decoder::run() {
 }
 
 // All tokens of the prompts but the last: the pass of the last one then has that query alone, whose row is
-// recorded.
+// recorded. Where it belongs to a prefix the tokens before it see it, so that it is read with them.
 void Decoder::read_prompts() {
   TokenBatch batch;
   CachedTokens cached{&cache_, {}, {}};
   for (std::size_t s = 0; s < sequences_.size(); ++s) {
     const std::vector<std::int32_t>& ids = sequences_[s].ids;
     if (ids.size() < 2) continue;
-    batch.ids.insert(batch.ids.end(), ids.begin(), ids.end() - 1);
+    const bool prefix_ends_here = model_.config().attention.prefix == sequences_[s].length();
+    batch.ids.insert(batch.ids.end(), ids.begin(), ids.end() - (prefix_ends_here ? 0 : 1));
     batch.offsets.push_back(batch.tokens());
     cached.slots.push_back(static_cast<std::int64_t>(s));
     cached.first_positions.push_back(0);
@@ -146,19 +147,30 @@ Step Decoder::make_step() {
   return step;
 }
 
+// Of `keys` those that the last query of this layer sees: a prefix LM's prefix, and the last of them where
+// attention has a window.
+std::vector<std::int64_t> Decoder::visible(std::int64_t layer, std::int64_t keys) const {
+  const std::int64_t window = model_.config().window_of(layer), prefix = model_.config().attention.prefix;
+  std::vector<std::int64_t> seen;
+  for (std::int64_t key = 0; key < keys; ++key)
+    if (window == 0 || key >= keys - window || key < prefix) seen.push_back(key);
+  return seen;
+}
+
 // The picked keys of the previous row; the newest key was not there yet and stays, and those that the row did
 // not see are neither picked nor counted.
 void Decoder::choose_for(Sequence& sequence) const {
   const std::int64_t length = sequence.length(), heads = model_.config().heads;
   sequence.removed.assign(static_cast<std::size_t>(layer_heads() * length), 0);
   for (std::int64_t m = 0; m < layer_heads(); ++m) {
-    const std::int64_t seen = visible(m / heads, length - 1), first = length - 1 - seen;
+    const std::vector<std::int64_t> seen = visible(m / heads, length - 1);
     const auto row = [&](const at::Tensor& all) {
-      return std::span<const float>(all.data_ptr<float>() + m * (length - 1) + first,
-                                    static_cast<std::size_t>(seen));
+      std::vector<float> values;
+      for (const std::int64_t key : seen) values.push_back(all.data_ptr<float>()[m * (length - 1) + key]);
+      return values;
     };
     for (const int key : choose_keys(row(sequence.scores), row(sequence.diagonal), options_.sinks))
-      sequence.removed[static_cast<std::size_t>(m * length + first + key)] = 1;
+      sequence.removed[static_cast<std::size_t>(m * length + seen[static_cast<std::size_t>(key)])] = 1;
   }
 }
 
@@ -213,7 +225,7 @@ void Decoder::remember(Sequence& sequence, std::int64_t first_key, const Observa
   const auto length = sequence.length();
   std::vector<float> seen_keys;  // [L]
   for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
-    seen_keys.push_back(static_cast<float>(visible(layer, length)));
+    seen_keys.push_back(static_cast<float>(visible(layer, length).size()));
   const at::Tensor counts = at::tensor(seen_keys).view({-1, 1, 1});
   const auto own = [&](const at::Tensor& t) {
     return (t.narrow(-1, first_key, length) * counts).contiguous();
