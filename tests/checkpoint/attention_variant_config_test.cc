@@ -12,6 +12,7 @@ using ::testing::HasSubstr;
 // 2 layers of 2 heads of 4.
 Json config_with(const Json& attention) {
   Json config = tiny_config_with("architectures", {"SinkscopeLLaDAModel"});
+  config["rope"] = !attention.is_object() || !attention.contains("positions");
   config[attention_variant_key] = attention;
   return config;
 }
@@ -51,6 +52,7 @@ TEST(AttentionVariantConfig, EveryKeyIsRead) {
 
 TEST(AttentionVariantConfig, RotationIsOfOrdinaryPositionsOnly) {
   Json config = config_with({{"positions", "none"}});
+  config["rope"] = true;
   EXPECT_THAT(error_of([&] { config_of(config); }), HasSubstr("rope is true; only false"));
   config["rope"] = false;
   EXPECT_EQ(config_of(config).attention.positions, PositionEncoding::none);
