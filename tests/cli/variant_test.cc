@@ -9,8 +9,10 @@ namespace sinkscope {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using testing::content_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::ProgramResult;
 using testing::run_program;
 using testing::TemporaryFolder;
@@ -61,6 +63,8 @@ TEST_F(Variant, OfDiffusionIsTrainedAndRunAsFarAsItsPositionsGo) {
       train({{"model", {{"attention", {{"slot", "sink-token"}, {"positions", "learned"}}}}}});
   ASSERT_EQ(trained.status, 0) << trained.error;
   EXPECT_THAT(content_of(folder / "run/metrics.jsonl"), HasSubstr("\"slot_rate\""));
+  EXPECT_THAT(run_program({"inspect", folder / "run/latest"}).out,
+              AllOf(HasSubstr(R"({"slot":"sink-token","positions":"learned"})"), Not(HasSubstr("RoPE"))));
   const std::vector<std::string> five{"--prompt-ids", "1,2,3,4,5", "--block-len", "4", "--steps"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), five.begin(), five.end());
