@@ -62,7 +62,7 @@ Likelihood dream_likelihood(const Transformer& model, const LikelihoodRequest& r
                             const LikelihoodOptions& options);
 
 /// Sum of ln p of each target token given all before it, in one ragged batch. A prefix must hold at least one
-/// token.
+/// token, and a prefix LM's whole prefix.
 std::vector<Likelihood> autoregressive_likelihoods(const Transformer& model,
                                                    std::span<const LikelihoodRequest> requests);
 

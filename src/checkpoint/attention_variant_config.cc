@@ -93,6 +93,12 @@ void check_combination(const ConfigSource& source, const AttentionVariant& varia
     refuse("slot_value", "is for the slot key-bias; those of the others are learnt");
   if ((variant.slot_value == SlotValue::zero) != (variant.slot_value_norm == 0))
     refuse("slot_value_norm", "is the norm of slot_value \"first\" or \"uniform\", and above 0 for them");
+  const bool has_bias = variant.positions == PositionEncoding::alibi ||
+                        variant.positions == PositionEncoding::relative ||
+                        variant.positions == PositionEncoding::relative_bucket;
+  if (has_bias &&
+      (variant.similarity == Similarity::elu_kernel || variant.similarity == Similarity::mlp_kernel))
+    refuse("positions", "alibi, relative and relative-bucket add to q.k, which this kernel does not take");
   if (variant.prefix > 0 && !model.causal()) refuse("prefix", "is for autoregressive models");
 }
 

@@ -27,8 +27,6 @@ struct FamilyRow {
 // of.
 constexpr FamilyRow families[] = {
     {Family::llada, "llada", "LLaDAModelLM", "llada", olmo_embedding, read_olmo_config},
-    // as `sinkscope train` writes them: not LLaDA's or Llama's attention, so not their class
-    {Family::llada, "llada", "SinkscopeLLaDAModel", "sinkscope-llada", "", read_olmo_variant_config},
     {Family::mmada, "mmada", "MMadaModelLM", "mmada", olmo_embedding, read_olmo_config},
     {Family::llada_moe, "llada-moe", "LLaDAMoEModel", "llada_moe",
      "model.layers.0.mlp.experts.0.up_proj.weight", read_llada_moe_config},
@@ -40,8 +38,10 @@ constexpr FamilyRow families[] = {
      read_qwen2_config},
     {Family::llama, "llama", "LlamaForCausalLM", "llama", "model.layers.0.self_attn.q_proj.weight",
      read_llama_config},
-    {Family::llama, "llama", "SinkscopeLlamaForCausalLM", "sinkscope-llama", "", read_llama_variant_config},
     {Family::mistral, "mistral", "MistralForCausalLM", "mistral", "", read_mistral_config},
+    // as `sinkscope train` writes them: not LLaDA's or Llama's attention, so not their class
+    {Family::llada, "llada", "SinkscopeLLaDAModel", "sinkscope-llada", "", read_olmo_variant_config},
+    {Family::llama, "llama", "SinkscopeLlamaForCausalLM", "sinkscope-llama", "", read_llama_variant_config},
 };
 
 const FamilyRow& row_of(Family family) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "checkpoint/attention_variant_config.h"
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/option_table.h"
@@ -114,6 +115,11 @@ OrderedJson describe_window(const ModelConfig& c) {
   return {{"keys", c.sliding_window}, {"first_layer", c.first_windowed_layer}};
 }
 
+OrderedJson describe_variant(const ModelConfig& c) {
+  if (c.attention == AttentionVariant{}) return nullptr;
+  return attention_variant_json(c.attention);
+}
+
 OrderedJson describe(const Checkpoint& checkpoint, const InspectOptions& options) {
   const ModelConfig& c = checkpoint.config();
   const Sizes sizes = sizes_of(checkpoint);
@@ -141,6 +147,7 @@ OrderedJson describe(const Checkpoint& checkpoint, const InspectOptions& options
                      {"qkv_bias", c.qkv_bias},
                      {"qk_norm", c.qk_norm},
                      {"sliding_window", describe_window(c)},
+                     {"attention_variant", describe_variant(c)},
                      {"rope_theta", c.rope_theta},
                      {"rope_scaling", describe_rope_scaling(c)},
                      {"norm_eps", c.norm_eps},
@@ -194,6 +201,8 @@ void print_text(const OrderedJson& d) {
                        ? ""
                        : fmt::format(", {} keys seen from layer {} on", d["sliding_window"]["keys"].dump(),
                                      d["sliding_window"]["first_layer"].dump())));
+  const OrderedJson& variant = d["attention_variant"];
+  if (!variant.is_null()) line("variant", variant.dump());
   const OrderedJson& experts = d["experts"];
   line("width", fmt::format("{}, MLP {}{}", number("width"), number("mlp_width"),
                             experts.is_null() ? ""
@@ -202,8 +211,10 @@ void print_text(const OrderedJson& d) {
   line("vocabulary", fmt::format("{} ids read, {} predicted{}; tokenizer {}", number("embedding_rows"),
                                  number("head_rows"), d["tied_head"].get<bool>() ? " (tied head)" : "",
                                  d["tokenizer_size"].is_null() ? "none" : number("tokenizer_size")));
+  const std::string rotation =
+      !variant.is_null() && variant.contains("positions") ? "" : ", RoPE theta " + number("rope_theta");
   line("positions",
-       fmt::format("{}, RoPE theta {}{}", number("max_positions"), number("rope_theta"),
+       fmt::format("{}{}{}", number("max_positions"), rotation,
                    d["rope_scaling"].is_null()
                        ? ""
                        : fmt::format(", {} scaling by {}", d["rope_scaling"]["type"].get<std::string>(),

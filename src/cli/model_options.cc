@@ -8,6 +8,7 @@
 
 #include "cli/progress.h"
 #include "cli/threads.h"
+#include "model/weights.h"
 
 namespace sinkscope {
 
@@ -69,6 +70,13 @@ Placement place(const ModelOptions& options) {
     throw UsageError("--weights int8 runs on the CPU only; use --weights native with --device {}",
                      options.device);
   return result;
+}
+
+void check_weights(const Placement& placement, const ModelConfig& config) {
+  TransformerOptions options;
+  options.device = placement.device;
+  options.weights = placement.weights;
+  check_weight_format(config, options);
 }
 
 Transformer load_model(std::shared_ptr<const Checkpoint> checkpoint, const Placement& placement,

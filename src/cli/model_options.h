@@ -44,6 +44,9 @@ struct Placement {
 };
 Placement place(const ModelOptions& options);
 
+/// Throws UsageError where --weights cannot be had for the model: what load_model() would find later.
+void check_weights(const Placement& placement, const ModelConfig& config);
+
 /// Loads the weights, with progress on stderr.
 Transformer load_model(std::shared_ptr<const Checkpoint> checkpoint, const Placement& placement,
                        at::ScalarType dtype, bool quiet);

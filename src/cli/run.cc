@@ -11,6 +11,7 @@
 #include "cli/generation.h"
 #include "cli/memory.h"
 #include "cli/run_options.h"
+#include "model/text_length.h"
 
 namespace sinkscope {
 namespace {
@@ -74,6 +75,12 @@ void check_against_model(const std::vector<PreparedPrompt>& prompts, const Model
       if (id >= config.embedding_rows)
         throw UsageError("prompt {}: token id {} is outside the model's embedding of {} rows",
                          prompt.prompt.id, id, config.embedding_rows);
+  for (const PreparedPrompt& prompt : prompts) {
+    const auto given = static_cast<std::int64_t>(prompt.ids.size());
+    const std::int64_t read = given + options.sampling.gen_len - (config.causal() ? 1 : 0);
+    check_given(config, given, fmt::format("prompt {}", prompt.prompt.id));
+    check_positions(config, read, fmt::format("prompt {} with its answer", prompt.prompt.id));
+  }
   for (const LayerHead& map : parse_maps(options.sampling.maps))
     if (map.layer >= config.layers || map.head >= config.heads)
       throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,
@@ -192,6 +199,7 @@ void run_command(RunOptions options, const OptionTable& table) {
   const std::optional<Tokenizer> tokenizer = load_tokenizer(checkpoint->directory(), prompts);
   const SpecialIds ids = special_ids(*checkpoint, tokenizer);
   check_applicable(options.sampling, config);
+  check_weights(placement, config);
   if (!options.sampling.stop.empty() && !tokenizer)
     throw UsageError("--stop is text, and {} has no tokenizer", checkpoint->directory().string());
   const Sampler sampler = choose_sampler(options.sampling, config.generation, ids);

@@ -16,6 +16,7 @@
 #include "cli/model_options.h"
 #include "cli/progress.h"
 #include "cli/special_ids.h"
+#include "model/text_length.h"
 
 namespace sinkscope {
 namespace {
@@ -66,7 +67,8 @@ void move_spaces(Pair& pair) {
 std::int64_t longest_input(const ScoreOptions& options, const ModelConfig& config) {
   constexpr std::int64_t llada_length = 4096, dream_length = 2048;
   if (options.max_length) return *options.max_length;
-  if (config.generation == Generation::autoregressive) return config.max_positions;
+  if (config.generation == Generation::autoregressive)
+    return config.max_positions - (config.attention.slot == KeySlot::sink_token ? 1 : 0);
   return config.generation == Generation::masked ? llada_length : dream_length;
 }
 
@@ -122,6 +124,10 @@ std::vector<LikelihoodRequest> make_requests(const std::vector<Pair>& pairs, con
   for (const Pair& pair : pairs) {
     LikelihoodRequest request = encode_pair(pair, tokenizer, config, options);
     fit_length(request, longest_input(options, config), config, pair.where);
+    const auto given = static_cast<std::int64_t>(request.prefix.size());
+    const auto read = given + static_cast<std::int64_t>(request.target.size()) - (config.causal() ? 1 : 0);
+    check_given(config, given, pair.where + ": the context");
+    check_positions(config, read, pair.where + ": the pair");
     for (const std::vector<std::int32_t>* part : {&request.prefix, &request.target})
       for (const std::int32_t id : *part)
         if (id >= config.head_rows)
@@ -234,6 +240,7 @@ void score_command(ScoreOptions options) {
   const auto checkpoint = std::make_shared<const Checkpoint>(Checkpoint::open(locate_model(options.model)));
   const ModelConfig& config = checkpoint->config();
   validate(likelihood, config.generation);
+  check_weights(placement, config);
   const ComputeDtype dtype = choose_dtype(options.common, config, placement.device);
   if (!dtype.note.empty()) note(options.common.quiet, dtype.note);
   const Tokenizer tokenizer = Tokenizer::load(checkpoint->directory());

@@ -3,6 +3,7 @@
 #include <sinkscope/transformer.h>
 
 #include "model/forward_pass.h"
+#include "model/text_length.h"
 #include "model/weights.h"
 #include "model/workspace.h"
 #include "ops/vocabulary_head.h"
@@ -17,17 +18,12 @@ void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
                        config.embedding_rows);
 }
 
-// Learnt positions end somewhere.
-void check_positions(const ForwardRequest& request, const ModelConfig& config) {
-  if (config.attention.positions != PositionEncoding::learned) return;
+void check_ends(const ForwardRequest& request, const ModelConfig& config) {
   for (std::int64_t b = 0; b < request.tokens.sequences(); ++b) {
     const std::int64_t first =
         request.cached == nullptr ? 0 : request.cached->first_positions[static_cast<std::size_t>(b)];
-    const std::int64_t end = first + request.tokens.offsets[b + 1] - request.tokens.offsets[b] +
-                             (config.attention.slot == KeySlot::sink_token ? 1 : 0);
-    if (end > config.max_positions)
-      throw UsageError("a sequence of {} positions is longer than the {} that the model has learnt", end,
-                       config.max_positions);
+    check_positions(config, first + request.tokens.offsets[b + 1] - request.tokens.offsets[b],
+                    fmt::format("sequence {}", b));
   }
 }
 
@@ -56,7 +52,7 @@ Transformer::Transformer(std::shared_ptr<const Checkpoint> checkpoint, const Tra
 ForwardResult Transformer::forward(const ForwardRequest& request, ForwardWorkspace& workspace) const {
   check_tokens(request.tokens, config());
   if (request.cached != nullptr) check_cached(*request.cached, request.tokens);
-  check_positions(request, config());
+  check_ends(request, config());
   return ForwardPass(*weights_, request, workspace).run();
 }
 

@@ -149,6 +149,14 @@ BlockWeights load_block(Loader& loader, const BlockNames& names, const ModelConf
 
 }  // namespace
 
+void check_weight_format(const ModelConfig& config, const TransformerOptions& options) {
+  const bool kernels = options.device.is_cpu() && !options.plain_operations && has_kernels(config);
+  if (options.weights == WeightFormat::int8 && !kernels)
+    throw UsageError(
+        "--weights int8 runs on the CPU's own kernels only{}; use --device cpu or --weights native",
+        has_kernels(config) ? "" : ", and there are none for this model's variant of attention");
+}
+
 std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint,
                                                        const TransformerOptions& options) {
   const ModelConfig& config = checkpoint->config();
@@ -156,11 +164,8 @@ std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Che
   if (on_cpu && options.dtype != at::kFloat && options.dtype != at::kBFloat16)
     throw UsageError("--dtype {} does not run on the CPU: f32 and bf16 do",
                      options.dtype == at::kHalf ? "f16" : c10::toString(options.dtype));
+  check_weight_format(config, options);
   const bool plain = options.plain_operations || !has_kernels(config);
-  if (options.weights == WeightFormat::int8 && (!on_cpu || plain))
-    throw UsageError(
-        "--weights int8 runs on the CPU's own kernels only{}; use --device cpu or --weights native",
-        has_kernels(config) ? "" : ", and there are none for this model's variant of attention");
   auto weights = std::make_shared<TransformerWeights>();
   weights->dtype = options.dtype;
   weights->device = options.device;

@@ -42,6 +42,9 @@ struct TransformerWeights {
   Linear head;                // [head_rows, width]
 };
 
+/// Throws UsageError where there are no products of this format for this model on this device.
+void check_weight_format(const ModelConfig& config, const TransformerOptions& options);
+
 std::shared_ptr<const TransformerWeights> load_weights(std::shared_ptr<const Checkpoint> checkpoint,
                                                        const TransformerOptions& options);
 

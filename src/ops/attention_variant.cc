@@ -16,7 +16,8 @@ bool is_signed(Similarity similarity) {
   return similarity == Similarity::linear_kernel || similarity == Similarity::mlp_kernel;
 }
 
-at::Tensor elu_plus_one(const at::Tensor& x) { return at::elu(x) + 1; }
+// exp(x) left of 0, so that nothing is lost where elu(x) + 1 would cancel.
+at::Tensor elu_plus_one(const at::Tensor& x) { return at::exp(x.clamp_max(0)) + at::relu(x); }
 
 // The kernel's features of queries or keys.
 at::Tensor features(const VariantOfLayer& layer, const at::Tensor& x) {
@@ -79,10 +80,16 @@ at::Tensor similarities(Similarity similarity, const at::Tensor& scores) {
   }
 }
 
+// (sum of rows^p)^(1/p) in units of each row's largest number, of which no power underflows; rows of zeros
+// give about zero.
+at::Tensor norms(const at::Tensor& rows, double p) {
+  const at::Tensor unit = rows.detach().amax(-1, true).clamp_min(std::numeric_limits<float>::min());
+  return unit * at::pow(at::pow(rows / unit, p).sum(-1, true).clamp_min(1), 1 / p);
+}
+
 at::Tensor divisors(const AttentionVariant& variant, const at::Tensor& rows) {
   if (is_signed(variant.similarity)) return rows.sum(-1, true).abs().clamp_min(1);
-  if (variant.p == 1) return rows.sum(-1, true) + least_sum;
-  return at::pow(at::pow(rows, variant.p).sum(-1, true), 1 / variant.p) + least_sum;
+  return (variant.p == 1 ? rows.sum(-1, true) : norms(rows, variant.p)) + least_sum;
 }
 
 // Buckets of distances >= 0 of which the first half are exact.

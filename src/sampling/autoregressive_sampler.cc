@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/text_length.h"
 #include "sampling/random_stream.h"
 #include "sampling/token_distribution.h"
 
@@ -68,11 +69,7 @@ class Decoder {
   }
   bool needs_logits() const { return options_.temperature > 0 || options_.capture == Capture::full; }
   std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
-  // Of `keys` those that the last query of this layer sees: the last of them where attention has a window.
-  std::int64_t visible(std::int64_t layer, std::int64_t keys) const {
-    const std::int64_t window = model_.config().window_of(layer);
-    return window > 0 ? std::min(window, keys) : keys;
-  }
+  std::vector<std::int64_t> visible(std::int64_t layer, std::int64_t keys) const;
 
   const Transformer& model_;
   const AutoregressiveOptions& options_;
@@ -99,8 +96,11 @@ Decoder::Decoder(const Transformer& model, std::span<const SampleRequest> reques
     if (request.prompt.empty())
       throw UsageError(
           "a prompt is empty: an autoregressive model needs at least one token, its begin token say");
-    sequences_.push_back({request.prompt, static_cast<std::int64_t>(request.prompt.size()),
-                          RandomStream(request.seed), RandomStream(request.seed + control_seed_offset)});
+    const auto given = static_cast<std::int64_t>(request.prompt.size());
+    check_given(model.config(), given, "a prompt");
+    check_positions(model.config(), given + options.gen_len - 1, "a prompt with what is generated");
+    sequences_.push_back({request.prompt, given, RandomStream(request.seed),
+                          RandomStream(request.seed + control_seed_offset)});
   }
 }
 
@@ -122,14 +122,15 @@ std::vector<SampleResult> Decoder::run() {
 }
 
 // All tokens of the prompts but the last: the pass of the last one then has that query alone, whose row is
-// recorded.
+// recorded. Where it belongs to a prefix the tokens before it see it, so that it is read with them.
 void Decoder::read_prompts() {
   TokenBatch batch;
   CachedTokens cached{&cache_, {}, {}};
   for (std::size_t s = 0; s < sequences_.size(); ++s) {
     const std::vector<std::int32_t>& ids = sequences_[s].ids;
     if (ids.size() < 2) continue;
-    batch.ids.insert(batch.ids.end(), ids.begin(), ids.end() - 1);
+    const bool prefix_ends_here = model_.config().attention.prefix == sequences_[s].length();
+    batch.ids.insert(batch.ids.end(), ids.begin(), ids.end() - (prefix_ends_here ? 0 : 1));
     batch.offsets.push_back(batch.tokens());
     cached.slots.push_back(static_cast<std::int64_t>(s));
     cached.first_positions.push_back(0);
@@ -178,13 +179,18 @@ Step Decoder::make_step() {
   return step;
 }
 
-// Of the keys before the token in work.
-std::vector<std::uint8_t> classes_of_keys(const Sequence& sequence) {
-  std::vector<std::uint8_t> classes;
-  for (std::int64_t i = 0; i + 1 < sequence.length(); ++i)
-    classes.push_back(
-        static_cast<std::uint8_t>(i < sequence.prompt_length ? QueryClass::prompt : QueryClass::decoded));
-  return classes;
+std::uint8_t class_of_key(const Sequence& sequence, std::int64_t key) {
+  return static_cast<std::uint8_t>(key < sequence.prompt_length ? QueryClass::prompt : QueryClass::decoded);
+}
+
+// Of `keys` those that the last query of this layer sees: a prefix LM's prefix, and the last of them where
+// attention has a window.
+std::vector<std::int64_t> Decoder::visible(std::int64_t layer, std::int64_t keys) const {
+  const std::int64_t window = model_.config().window_of(layer), prefix = model_.config().attention.prefix;
+  std::vector<std::int64_t> seen;
+  for (std::int64_t key = 0; key < keys; ++key)
+    if (window == 0 || key >= keys - window || key < prefix) seen.push_back(key);
+  return seen;
 }
 
 // The picked keys of the previous row; the newest key was not there yet and stays, and those that the row did
@@ -194,22 +200,23 @@ void Decoder::choose_for(Sequence& sequence) {
   const InterventionOptions& sinks = options_.sinks;
   sequence.removed.assign(static_cast<std::size_t>(layer_heads() * length), 0);
   if (!sinks.steps.contains(sequence.result.steps)) return;
-  const std::vector<std::uint8_t> classes = classes_of_keys(sequence);
   const DrawIndices draw = [&](std::int64_t count, std::int64_t wanted) {
     return sequence.control.permutation(count, wanted);
   };
   for (std::int64_t m = 0; m < layer_heads(); ++m) {
     if (!sinks.layers.contains(m / heads) || !sinks.heads.contains(m % heads)) continue;
-    const std::int64_t seen = visible(m / heads, length - 1), first = length - 1 - seen;
+    const std::vector<std::int64_t> seen = visible(m / heads, length - 1);
+    std::vector<std::uint8_t> classes;
+    for (const std::int64_t key : seen) classes.push_back(class_of_key(sequence, key));
     const auto row = [&](const at::Tensor& all) {
-      return std::span<const float>(all.data_ptr<float>() + m * (length - 1) + first,
-                                    static_cast<std::size_t>(seen));
+      std::vector<float> values;
+      for (const std::int64_t key : seen) values.push_back(all.data_ptr<float>()[m * (length - 1) + key]);
+      return values;
     };
-    const KeyScores scores{row(sequence.scores), row(sequence.diagonal),
-                           std::span(classes).subspan(static_cast<std::size_t>(first))};
-    const ChosenKeys chosen = choose_keys(scores, sinks, draw);
+    const std::vector<float> scores = row(sequence.scores), diagonal = row(sequence.diagonal);
+    const ChosenKeys chosen = choose_keys({scores, diagonal, classes}, sinks, draw);
     for (const int key : chosen.keys)
-      sequence.removed[static_cast<std::size_t>(m * length + first + key)] = 1;
+      sequence.removed[static_cast<std::size_t>(m * length + seen[static_cast<std::size_t>(key)])] = 1;
     sequence.result.control_missing += chosen.missing;
   }
 }
@@ -263,8 +270,11 @@ std::int32_t Decoder::next_token(Sequence& sequence, std::size_t place, const Fo
 // How many queries of `keys` positions see each key, [keys].
 at::Tensor Decoder::queries_that_see(std::int64_t layer, std::int64_t keys) const {
   std::vector<float> counts;
-  for (std::int64_t key = 0; key < keys; ++key)
-    counts.push_back(static_cast<float>(visible(layer, keys - key)));
+  const std::int64_t window = model_.config().window_of(layer), prefix = model_.config().attention.prefix;
+  for (std::int64_t key = 0; key < keys; ++key) {
+    const std::int64_t behind = window > 0 ? std::min(window, keys - key) : keys - key;
+    counts.push_back(static_cast<float>(key < prefix ? keys : behind));
+  }
   return at::tensor(counts);
 }
 
@@ -295,7 +305,7 @@ void Decoder::remember(Sequence& sequence, std::int64_t first_key, const Observa
   if (sums_queries()) return remember_sums(sequence, row, diagonal);
   std::vector<float> seen_keys;  // [L]
   for (std::int64_t layer = 0; layer < model_.config().layers; ++layer)
-    seen_keys.push_back(static_cast<float>(visible(layer, length)));
+    seen_keys.push_back(static_cast<float>(visible(layer, length).size()));
   const at::Tensor counts = at::tensor(seen_keys).view({-1, 1, 1});
   sequence.scores = (row * counts).contiguous();
   sequence.diagonal = (diagonal * counts).contiguous();

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/text_length.h"
 #include "ops/vocabulary_head.h"
 #include "sampling/token_distribution.h"
 
@@ -304,6 +305,7 @@ std::vector<Likelihood> autoregressive_likelihoods(const Transformer& model,
     if (request.prefix.empty())
       throw UsageError(
           "the context is empty: an autoregressive model needs a token before the first one that it scores");
+    check_given(model.config(), static_cast<std::int64_t>(request.prefix.size()), "a context");
     ScoredRow row{joined(request), {}};
     row.ids.pop_back();  // the last token predicts nothing that is asked for
     for (std::size_t i = 0; i < request.target.size(); ++i)

@@ -38,6 +38,18 @@ TEST(Objective, AutoregressionPredictsEveryTokenFromTheOneBeforeIt) {
   EXPECT_THAT(values<float>(task.predicted.weights), ::testing::Each(::testing::FloatEq(0.5F / 3)));
 }
 
+// Of a prefix of n tokens the first n - 1 predictions go: those of tokens that their predictors see.
+TEST(Objective, APrefixIsNotAskedFor) {
+  SmallRun run;
+  run.config["objective"] = "prefix-lm";
+  run.config["prefix"] = 3;
+  const TrainingTask task = make_task(batch_of(2, 5), run.read(), -1, 0, 1);
+  EXPECT_THAT(values<std::int64_t>(task.predicted.rows), ElementsAre(2, 3, 7, 8));
+  EXPECT_THAT(values<std::int64_t>(task.predicted.targets), ElementsAre(3, 4, 8, 9));
+  EXPECT_THAT(values<float>(task.predicted.weights), ::testing::Each(::testing::FloatEq(0.25F)));
+  EXPECT_EQ(make_task(batch_of(2, 3), run.read(), -1, 0, 1).predicted.rows.numel(), 0);
+}
+
 TEST(Objective, DiffusionMasksWhatItPredictsWithTheWeightOfItsRow) {
   const SmallRun run;
   const TrainConfig config = run.read();

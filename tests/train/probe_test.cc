@@ -9,9 +9,11 @@ namespace sinkscope {
 namespace {
 
 // Uniform attention: no query and key says anything.
-TrainableModel model_without_preferences(const char* objective) {
+TrainableModel model_without_preferences(const char* objective,
+                                         const nlohmann::json& attention = nlohmann::json::object()) {
   SmallRun run;
   run.config["objective"] = objective;
+  run.config["model"]["attention"] = attention;
   TrainConfig config = run.read();
   config.model.embedding_rows = config.model.head_rows = 40;
   config.model.mask_id = 39;
@@ -37,6 +39,39 @@ TEST(Probe, UniformCausalAttentionIsHarmonic) {
   EXPECT_NEAR(more["alpha_first"], 0.074123, 1e-5);
   EXPECT_EQ(more["sink_rate"], 0);
   EXPECT_EQ(more["massive_ratio"].size(), 2U);
+}
+
+TEST(Probe, EachOfTheFirstPositionsHasARate) {
+  const TrainableModel model = model_without_preferences("autoregressive");
+  EXPECT_EQ(probe_sinks(model, texts_of(2, 8), -1, 1)["sink_rates"],
+            std::vector<double>({1, 0, 0, 0, 0, 0, 0, 0}));
+  // alpha_k = (H_T - H_k) / (T - k): 0.52, 0.36, 0.29 and 0.25 for 4 positions
+  EXPECT_EQ(probe_sinks(model, texts_of(2, 4), -1, 1)["sink_rates"], std::vector<double>({1, 1, 0, 0}));
+  EXPECT_EQ(probe_sinks(model, texts_of(2, 64), -1, 1)["sink_rates"], std::vector<double>(10, 0.0));
+  EXPECT_FALSE(probe_sinks(model, texts_of(2, 8), -1, 1).contains("slot_rate"));
+}
+
+// A slot's key of zero takes 1 / (i + 1) of causal row i: (H_(T+1) - 1) / T on average.
+TEST(Probe, ASlotTakesWhatRowsLack) {
+  for (const char* slot : {"key-bias", "key-value-bias"}) {
+    const TrainableModel model = model_without_preferences("autoregressive", {{"slot", slot}});
+    const auto eight = probe_sinks(model, texts_of(2, 8), -1, 1);
+    EXPECT_NEAR(eight["alpha_slot"], 0.228621, 1e-5);
+    EXPECT_EQ(eight["slot_rate"], 0);
+    EXPECT_NEAR(eight["alpha_first"], 0.228621, 1e-5);  // as much as each key that all see
+    const auto four = probe_sinks(model, texts_of(2, 4), -1, 1);
+    EXPECT_NEAR(four["alpha_slot"], 0.320833, 1e-5);
+    EXPECT_EQ(four["slot_rate"], 1);
+  }
+  const TrainableModel masked = model_without_preferences("masked-diffusion", {{"slot", "sink-token"}});
+  EXPECT_NEAR(probe_sinks(masked, texts_of(3, 15), 39, 1)["alpha_slot"], 1.0 / 16, 1e-5);
+}
+
+// Half of every key, whatever the row; as attention of sum 1 that is uniform.
+TEST(Probe, RowsThatAreNotOfSumOneAreScaledToIt) {
+  const TrainableModel model =
+      model_without_preferences("autoregressive", {{"similarity", "sigmoid"}, {"normalised", false}});
+  EXPECT_NEAR(probe_sinks(model, texts_of(2, 8), -1, 1)["alpha_first"], 0.339732, 1e-5);
 }
 
 TEST(Probe, UniformBidirectionalAttentionHasNoSinks) {

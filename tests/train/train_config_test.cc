@@ -40,6 +40,33 @@ TEST(TrainConfig, AnAutoregressiveModelIsALlamaAndWithAWindowAMistral) {
   EXPECT_EQ(run.read().model.architecture, "MistralForCausalLM");
 }
 
+TEST(TrainConfig, AVariantOfAttentionIsAClassOfItsOwn) {
+  SmallRun run;
+  run.config["model"]["attention"] = {{"slot", "sink-token"}, {"positions", "learned"}};
+  const TrainConfig masked = run.read();
+  EXPECT_EQ(masked.model.architecture, "SinkscopeLLaDAModel");
+  EXPECT_EQ(masked.model.attention.slot, KeySlot::sink_token);
+  EXPECT_EQ(masked.model.max_positions, 33);  // the token's own, in front of a context of 32
+  run.config["objective"] = "autoregressive";
+  run.config["model"]["sliding_window"] = 4;
+  EXPECT_EQ(run.read().model.architecture, "SinkscopeLlamaForCausalLM");
+  EXPECT_NE(run.read().fingerprint, masked.fingerprint);
+  run.config["model"]["attention"] = nlohmann::json::object();
+  EXPECT_EQ(run.read().model.architecture, "MistralForCausalLM");
+}
+
+TEST(TrainConfig, APrefixLmHasAPrefixBelowItsContext) {
+  SmallRun run;
+  run.config["objective"] = "prefix-lm";
+  EXPECT_THAT(error_of(run), HasSubstr("prefix is missing; for the objective prefix-lm it should be"));
+  run.config["prefix"] = 3;
+  EXPECT_EQ(run.read().model.attention.prefix, 3);
+  EXPECT_TRUE(run.read().model.causal());
+  EXPECT_EQ(run.read().model.architecture, "SinkscopeLlamaForCausalLM");
+  run.config["prefix"] = 32;
+  EXPECT_THAT(error_of(run), HasSubstr("prefix 32 should be less than context 32"));
+}
+
 struct WrongKey {
   const char* place;  // JSON pointer
   nlohmann::json value;
@@ -67,6 +94,12 @@ INSTANTIATE_TEST_SUITE_P(
         WrongKey{"/optimizer/learning_rate", "1e-3", "learning_rate is"},
         WrongKey{"/optimizer/beta2", 1, "beta2 is 1"},
         WrongKey{"/precision", "fp8", "should be one of f32, bf16"},
+        WrongKey{"/prefix", 3, "prefix is for the objective prefix-lm"},
+        WrongKey{"/model/attention", 3, "attention is an integer; it should be an object"},
+        WrongKey{"/model/attention/slots", "sink-token", "model attention: there is no key slots"},
+        WrongKey{"/model/attention/prefix", 3, "the objective prefix-lm has it, beside `objective`"},
+        WrongKey{"/model/attention/similarity", "cosine", "should be one of softmax, sigmoid"},
+        WrongKey{"/model/attention/slot_dims", 3, "slot_dims is for the slot key-bias"},
         WrongKey{"/tokenizer", nullptr, "tokenizer is missing"}));
 
 TEST(TrainConfig, FillIsForMaskedDiffusion) {

@@ -30,18 +30,8 @@ variable_list listed(const Inputs& in) {
           w.kernel_in, w.kernel_out};
 }
 
-// Empty tensors stand for undefined ones, which autograd does not take as inputs.
-at::Tensor or_empty(const at::Tensor& tensor, const at::Tensor& like) {
-  return tensor.defined() ? tensor : at::empty({0}, like.options());
-}
-at::Tensor unless_empty(const at::Tensor& tensor) { return tensor.numel() == 0 ? at::Tensor() : tensor; }
-
 Inputs inputs_of(const variable_list& list) {
-  return {list[0],
-          list[1],
-          list[2],
-          {unless_empty(list[3]), unless_empty(list[4]), unless_empty(list[5]), unless_empty(list[6]),
-           unless_empty(list[7]), unless_empty(list[8])}};
+  return {list[0], list[1], list[2], {list[3], list[4], list[5], list[6], list[7], list[8]}};
 }
 
 // [1, 1, T, slot + T], true where the query does not see the column; undefined where it sees all.
@@ -77,6 +67,10 @@ Inputs sequences_of(const Inputs& in, std::int64_t first, std::int64_t count) {
   return {part(in.q), part(in.k), part(in.v), in.weights};
 }
 
+// What autograd takes for an input that may be absent; an undefined tensor it does not.
+using MaybeTensor = c10::optional<at::Tensor>;
+MaybeTensor if_defined(const at::Tensor& x) { return x.defined() ? MaybeTensor(x) : MaybeTensor(); }
+
 // The variant travels through the context as what it is: a small struct.
 struct VariantHolder : torch::CustomClassHolder {
   AttentionVariant variant;
@@ -86,13 +80,16 @@ struct VariantHolder : torch::CustomClassHolder {
 class AttentionVariantFunction : public torch::autograd::Function<AttentionVariantFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
-                            const at::Tensor& v, const at::Tensor& slot_key, const at::Tensor& slot_value,
-                            const at::Tensor& value_bias, const at::Tensor& relative_bias,
-                            const at::Tensor& kernel_in, const at::Tensor& kernel_out,
+                            const at::Tensor& v, const MaybeTensor& slot_key, const MaybeTensor& slot_value,
+                            const MaybeTensor& value_bias, const MaybeTensor& relative_bias,
+                            const MaybeTensor& kernel_in, const MaybeTensor& kernel_out,
                             const AttentionVariant& variant, const AttentionMask& mask) {
-    const variable_list all{q, k, v, slot_key, slot_value, value_bias, relative_bias, kernel_in, kernel_out};
-    context->save_for_backward(all);
+    variable_list all{q, k, v};
+    for (const MaybeTensor* x :
+         {&slot_key, &slot_value, &value_bias, &relative_bias, &kernel_in, &kernel_out})
+      all.push_back(x->value_or(at::Tensor()));
     const Inputs in = inputs_of(all);
+    context->save_for_backward(all);
     auto holder = c10::make_intrusive<VariantHolder>();
     holder->variant = variant;
     holder->mask = mask;
@@ -152,10 +149,9 @@ class AttentionVariantFunction : public torch::autograd::Function<AttentionVaria
 at::Tensor attention_variant(const VariantOfLayer& layer, const at::Tensor& q, const at::Tensor& k,
                              const at::Tensor& v, const AttentionMask& mask) {
   const AttentionVariantWeights& w = *layer.weights;
-  return AttentionVariantFunction::apply(q, k, v, or_empty(w.slot_key, q), or_empty(w.slot_value, q),
-                                         or_empty(w.value_bias, q), or_empty(w.relative_bias, q),
-                                         or_empty(w.kernel_in, q), or_empty(w.kernel_out, q), *layer.variant,
-                                         mask);
+  return AttentionVariantFunction::apply(
+      q, k, v, if_defined(w.slot_key), if_defined(w.slot_value), if_defined(w.value_bias),
+      if_defined(w.relative_bias), if_defined(w.kernel_in), if_defined(w.kernel_out), *layer.variant, mask);
 }
 
 }  // namespace sinkscope

@@ -5,6 +5,8 @@ import os
 
 import numpy as np
 
+import variants
+
 OLMO_BLOCK = {"q_proj": "q_proj", "k_proj": "k_proj", "v_proj": "v_proj", "o_proj": "attn_out",
               "input_norm": "attn_norm", "mlp_norm": "ff_norm", "gate": "ff_proj", "up": "up_proj", "down": "ff_out"}
 LLAMA_BLOCK = {"q_proj": "self_attn.q_proj", "k_proj": "self_attn.k_proj", "v_proj": "self_attn.v_proj",
@@ -73,6 +75,10 @@ def has_qk_norm(config):
     return config["model_type"] == "qwen3" or "num_experts" in config
 
 
+def positions_of(config):
+    return config.get("max_sequence_length") or config.get("max_position_embeddings")
+
+
 def is_tied(config):
     return bool(config.get("weight_tying") or config.get("tie_word_embeddings"))
 
@@ -80,7 +86,7 @@ def is_tied(config):
 def block_tensors(config):
     """(our name, shape) of one block's tensors; experts are gate.E, up.E, down.E."""
     _, width, heads, kv_heads, head_dim = sizes_of(config)
-    shapes = {"input_norm": [width], "mlp_norm": [width], "q_proj": [heads * head_dim, width],
+    shapes = variants.block_tensors(config, heads, kv_heads, head_dim) | {"input_norm": [width], "mlp_norm": [width], "q_proj": [heads * head_dim, width],
               "k_proj": [kv_heads * head_dim, width], "v_proj": [kv_heads * head_dim, width],
               "o_proj": [width, heads * head_dim]}
     if has_qk_norm(config):
@@ -100,6 +106,8 @@ def block_tensors(config):
 def file_name(config, layer, name):
     """A block's tensor as the checkpoint names it."""
     part, _, rest = name.partition(".")
+    if part in ("bias_k", "bias_v", "bias_out", "relative_bias", "kernel_in", "kernel_out"):
+        return (f"model.transformer.blocks.{layer}." if is_olmo(config) else f"model.layers.{layer}.self_attn.") + name
     if is_olmo(config):
         return f"model.transformer.blocks.{layer}.{OLMO_BLOCK[part]}.weight"
     if rest == "bias":
@@ -136,7 +144,10 @@ def random_weights(config, seed, selection_bias=None):
             weights[f"model.layers.{layer}.{selection_bias}"] = tensor("bias", [config["num_experts"]])
     embedding, norm, head = outer_names(config)
     weights[embedding] = random.randn(rows, width).astype(np.float32)
-    weights[norm] = tensor("norm", [width])
+    if not variants.variant_of(config).get("post_norm"):
+        weights[norm] = tensor("norm", [width])
+    for name, shape in variants.outer_tensors(config, width, positions_of(config)).items():
+        weights[name] = random.randn(*shape).astype(np.float32)
     if not is_tied(config):
         weights[head] = tensor("head", [rows, width])
     return weights

@@ -3,6 +3,7 @@
 import numpy as np
 
 import checkpoints
+import variants
 
 
 def softmax(x):
@@ -43,7 +44,7 @@ def frequencies(config, head_dim):
 
 def window_of(config, layer):
     """How many keys, its own among them, a query of this layer sees; None: all."""
-    if config["model_type"] == "mistral":
+    if config["model_type"] in ("mistral", "sinkscope-llama"):
         return config.get("sliding_window")
     if config.get("use_sliding_window") and layer >= config["max_window_layers"]:
         return config["sliding_window"]
@@ -55,11 +56,19 @@ class Transformer:
         self.config = config
         self.layers, self.width, self.heads, self.kv_heads, self.head_dim = checkpoints.sizes_of(config)
         self.eps = config["rms_norm_eps"]
-        self.causal = config["model_type"] in ("llama", "mistral", "qwen2", "qwen3")
+        self.causal = config["model_type"] in ("llama", "mistral", "qwen2", "qwen3", "sinkscope-llama")
+        self.variant = variants.variant_of(config)
         self.frequencies = frequencies(config, self.head_dim)
         embedding, norm, head = checkpoints.outer_names(config)
         self.embedding = weights[embedding].astype(float)
-        self.last_norm = weights[norm].astype(float)
+        self.post_norm = self.variant.get("post_norm", False)
+        self.last_norm = None if self.post_norm else weights[norm].astype(float)
+        self.sink_token, self.position_table = None, None
+        for name, tensor in weights.items():
+            if name.endswith("sink_token"):
+                self.sink_token = tensor.astype(float)
+            if name.endswith(("wpe.weight", "embed_positions.weight")):
+                self.position_table = tensor.astype(float)
         self.head = self.embedding if checkpoints.is_tied(config) else weights[head].astype(float)
         self.blocks = []
         for layer in range(self.layers):
@@ -108,22 +117,51 @@ class Transformer:
             q, k = self.norm(q, block["q_norm"]), self.norm(k, block["k_norm"])
         k, v = cache.store(layer, positions, k, v)
         everywhere = np.arange(len(k))
-        q, k = self.rotate(q, positions), self.rotate(k, everywhere)
+        if variants.positions_of(self.config) == "rope":
+            q, k = self.rotate(q, positions), self.rotate(k, everywhere)
         distance = positions[:, None] - everywhere
+        visible = self.visible(distance, everywhere, layer)
+        outputs, raw = [], []
+        for head in range(self.heads):
+            gone = None if removed is None else removed[layer, head] > 0
+            used, shares, values = self.head_rows(block, head, q, k, v, distance, visible, gone)
+            raw.append(shares)
+            outputs.append(used @ values + (block["bias_out"][head] if "bias_out" in block else 0))
+        maps.append(np.stack(raw))
+        return self.linear(np.concatenate(outputs, -1), block, "o_proj")
+
+    def visible(self, distance, everywhere, layer):
+        """[n, S]: which keys a query sees. A sink token, where there is one, is key 0: all see it, it sees itself."""
         visible = np.ones_like(distance, bool)
         if self.causal:
             visible = distance >= 0
             if window_of(self.config, layer):
                 visible &= distance < window_of(self.config, layer)
-        outputs, raw = [], []
-        for head in range(self.heads):
-            kv_head = head // (self.heads // self.kv_heads)
-            scores = np.where(visible, q[:, head] @ k[:, kv_head].T / np.sqrt(self.head_dim), -np.inf)
-            raw.append(softmax(scores))
-            used = raw[-1] if removed is None else softmax(np.where(removed[layer, head] > 0, -np.inf, scores))
-            outputs.append(used @ v[:, kv_head])
-        maps.append(np.stack(raw))
-        return self.linear(np.concatenate(outputs, -1), block, "o_proj")
+            visible |= everywhere < self.variant.get("prefix", 0) + (self.sink_token is not None)
+        if self.sink_token is not None:
+            visible[:, 0] = True
+            visible[0, 1:] = False
+        return visible
+
+    def head_rows(self, block, head, q, k, v, distance, visible, gone):
+        """(what weighs the values, the raw shares of the text's keys, the values) of one head."""
+        kv_head = head // (self.heads // self.kv_heads)
+        q, k, v = q[:, head], k[:, kv_head], v[:, kv_head]
+        bias = np.zeros(distance.shape) + variants.position_bias(
+            self.config, block, head, self.heads, distance, self.causal)
+        if "bias_k" in block:
+            key, value = variants.slot_of(self.variant, block, kv_head, self.head_dim)
+            k, v = np.vstack([key, k]), np.vstack([value, v])
+            bias, visible = (np.pad(x, ((0, 0), (1, 0)), constant_values=fill) for x, fill in ((bias, 0), (visible, True)))
+        if self.sink_token is not None:
+            bias[:, 0] = bias[0] = 0
+        scores = variants.scores_of(self.variant, block, q, k, bias)
+        used, shares = variants.rows_of(self.variant, scores, visible)
+        if gone is not None:
+            gone = np.pad(gone, (len(k) - len(gone), 0))
+            used, _ = variants.rows_of(self.variant, scores, visible & ~gone)
+        text = slice(1, None) if len(k) > distance.shape[1] or self.sink_token is not None else slice(None)
+        return used, shares[:, text], v
 
     def forward(self, ids, first=0, cache=None, removed=None):
         """ids stand at positions first, first + 1, ...; `removed` [L, H, S] keys are seen by no query.
@@ -131,15 +169,32 @@ class Transformer:
         Returns logits [n, V], raw attention maps [L, H, n, S] and norms of the residual stream [L + 1, n].
         """
         cache = Cache() if cache is None else cache
-        positions = first + np.arange(len(ids))
-        x = self.embedding[ids]
+        x, positions = self.embed(ids, first)
         maps, norms = [], [np.linalg.norm(x, axis=-1)]
         for layer, block in enumerate(self.blocks):
-            x = x + self.attention(self.norm(x, block["input_norm"]), layer, positions, cache, removed, maps)
-            h = self.norm(x, block["mlp_norm"])
-            x = x + (self.experts(h, block) if "router" in block else self.mlp(h, block))
+            before = (lambda x, norm: x) if self.post_norm else self.norm
+            behind = self.norm if self.post_norm else lambda x, norm: x
+            h = before(x, block["input_norm"])
+            x = behind(x + self.attention(h, layer, positions, cache, removed, maps), block["input_norm"])
+            h = before(x, block["mlp_norm"])
+            x = behind(x + (self.experts(h, block) if "router" in block else self.mlp(h, block)), block["mlp_norm"])
             norms.append(np.linalg.norm(x, axis=-1))
-        return self.norm(x, self.last_norm) @ self.head.T, np.stack(maps), np.stack(norms)
+        text = slice(len(x) - len(ids), None)  # without the sink token
+        logits = (x if self.post_norm else self.norm(x, self.last_norm)) @ self.head.T
+        return logits[text], np.stack(maps)[:, :, text], np.stack(norms)[:, text]
+
+    def embed(self, ids, first):
+        """Rows and their positions; a sink token goes in front of every call's, with no position of its own added."""
+        shift = 0 if self.sink_token is None else 1
+        positions = shift + first + np.arange(len(ids))
+        x = self.embedding[ids]
+        if self.position_table is not None:
+            x = x + self.position_table[positions]
+        if variants.positions_of(self.config) == "sinusoid":
+            x = x + variants.sinusoids(positions, self.width)
+        if shift:
+            x, positions = np.vstack([self.sink_token, x]), np.concatenate([[0], positions])
+        return x, positions
 
 
 class Cache:

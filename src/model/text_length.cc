@@ -1,0 +1,23 @@
+#include "model/text_length.h"
+
+#include <sinkscope/error.h>
+
+namespace sinkscope {
+
+void check_positions(const ModelConfig& config, std::int64_t positions, std::string_view text) {
+  if (config.attention.positions != PositionEncoding::learned) return;
+  // A sink token stands in front of the text.
+  const std::int64_t most = config.max_positions - (config.attention.slot == KeySlot::sink_token ? 1 : 0);
+  if (positions > most)
+    throw UsageError("{} has {} positions, the model has learnt {}", text, positions, most);
+}
+
+void check_given(const ModelConfig& config, std::int64_t tokens, std::string_view text) {
+  if (tokens < config.attention.prefix)
+    throw UsageError(
+        "{} has {} tokens: the first {} of this model see each other and are not predicted, so at least {} "
+        "have to be given",
+        text, tokens, config.attention.prefix, config.attention.prefix);
+}
+
+}  // namespace sinkscope
