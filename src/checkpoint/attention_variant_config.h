@@ -18,12 +18,12 @@ inline constexpr const char* attention_variant_key = "sinkscope_attention";
 
 /// Keys: similarity, normalised, p, scale, slot, slot_shared, slot_dims, slot_value, slot_value_norm,
 /// value_bias, positions, prefix, post_norm, each with AttentionVariant's default; docs/training.md describes
-/// them. `heads_and_width` are those of the model. Throws Error naming the key that is unknown, out of range,
-/// or of no meaning beside another one.
-AttentionVariant read_attention_variant(const ConfigSource& source, const ModelConfig& heads_and_width);
+/// them. Of the `model` only heads, width and how it generates are looked at. Throws Error naming the key
+/// that is unknown, out of range, or of no meaning beside another one.
+AttentionVariant read_attention_variant(const ConfigSource& source, const ModelConfig& model);
 
 /// The object of a config.json, or the default's where there is none.
-AttentionVariant find_attention_variant(const ConfigSource& config_json, const ModelConfig& heads_and_width);
+AttentionVariant find_attention_variant(const ConfigSource& config_json, const ModelConfig& model);
 
 /// Those keys that are not the default's.
 nlohmann::ordered_json attention_variant_json(const AttentionVariant& variant);

@@ -19,6 +19,10 @@ TEST(Reference, ForwardOfEveryFamily) { expect_agreement("forward"); }
 
 TEST(Reference, RunOfEverySampler) { expect_agreement("run"); }
 
+TEST(Reference, ForwardOfEveryVariant) { expect_agreement("variant-forward"); }
+
+TEST(Reference, RunOfVariants) { expect_agreement("variant-run"); }
+
 TEST(Reference, ScoreOfEveryLikelihood) { expect_agreement("score"); }
 
 }  // namespace

@@ -1,4 +1,5 @@
-"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score.
+"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score, or of models with
+another attention variant-forward|variant-run.
 
 Exit status 1 and a line for each disagreement. The reference follows the published equations in float64 and shares nothing
 with the program; what the program does differently on purpose stands in docs/methods.md.
@@ -94,7 +95,8 @@ def forward_case(check, name, config, lengths, selection_bias=None):
         n = len(row)
         check.close(f"{name}, {n} positions: logits", got["logits"][b, :n], logits, 2e-4)
         check.close(f"{name}, {n} positions: column_sum", got["column_sum"][b, :, :, :n], maps.sum(2), 1e-4, 1e-5)
-        check.close(f"{name}, {n} positions: hidden_norm", got["hidden_norm"][b, :, :n], norms, 2e-4, 1e-5)
+        # Signed similarities make norms of some hundreds, by sums that cancel.
+        check.close(f"{name}, {n} positions: hidden_norm", got["hidden_norm"][b, :, :n], norms, 2e-4, 3e-5)
 
 
 def llama(**changes):
@@ -156,7 +158,7 @@ VARIANTS = {
 }
 
 
-def check_variants(check):
+def check_variant_forward(check):
     for name, attention in VARIANTS.items():
         check.case(f"LLaDA, {name}", forward_case, llada_variant(**attention), [1, 2, 40])
         check.case(f"Llama, {name}", forward_case, llama_variant(**attention), [1, 2, 40])
@@ -197,7 +199,6 @@ def check_forward(check):
             ("LLaDA-MoE with another bias of choice", checkpoints.moe_config(norm_topk_prob=True), [37], "mlp.expert_bias"),
     ]:
         check.case(name, forward_case, config, lengths, *bias)
-    check_variants(check)
 
 
 # run
@@ -287,11 +288,11 @@ def check_run(check):
                          ("Qwen2, window from layer 1", qwen2(use_sliding_window=True, sliding_window=5, max_window_layers=1))]:
         for options in ({"gen_len": 9}, {"gen_len": 9, "sink_top_k": 2}):
             check.case(name, autoregressive_case, config, PROMPTS, options)
-    check_variant_runs(check, lengths)
 
 
 # Caches and interventions where a row's keys are not all that it sees, or not of sum 1.
-def check_variant_runs(check, lengths):
+def check_variant_run(check):
+    lengths = {"gen_len": 16, "steps": 8, "block_len": 8}
     for name, attention in [("sink token", {"slot": "sink-token"}), ("relative", {"positions": "relative", "value_bias": True}),
                             ("sink token, post-norm, learned", {"slot": "sink-token", "post_norm": True, "positions": "learned"}),
                             ("sigmoid, key value bias", {"similarity": "sigmoid", "slot": "key-value-bias"})]:
@@ -391,7 +392,8 @@ def main():
     program, what = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         check = Check(program, folder)
-        {"forward": check_forward, "run": check_run, "score": check_score}[what](check)
+        {"forward": check_forward, "run": check_run, "score": check_score,
+         "variant-forward": check_variant_forward, "variant-run": check_variant_run}[what](check)
     differences = ", ".join(f"{kind} {off:.1e}" for kind, off in check.largest.items())
     print(f"{check.cases} cases, {check.failures} differences; largest distances: {differences}")
     return check.failures > 0
