@@ -23,6 +23,8 @@ TEST(Reference, ForwardOfEveryVariant) { expect_agreement("variant-forward"); }
 
 TEST(Reference, RunOfVariants) { expect_agreement("variant-run"); }
 
+TEST(Reference, InterventionsAndTheirControls) { expect_agreement("interventions"); }
+
 TEST(Reference, ScoreOfEveryLikelihood) { expect_agreement("score"); }
 
 }  // namespace

@@ -93,11 +93,11 @@ TEST(ChooseKeys, RefusesValuesThatHaveNoRank) {
               ThrowsMessage<Error>(HasSubstr("8 column sums")));
 }
 
-std::vector<std::uint8_t> removed(const std::vector<float>& columns, std::size_t positions,
+std::vector<std::uint8_t> removed(const std::vector<float>& sums, std::size_t positions,
                                   const InterventionOptions& options,
                                   const std::vector<float>& diagonal = {}) {
-  return choose_removed_keys(
-             {.columns = columns, .diagonal = diagonal, .classes = {}, .positions = positions}, options)
+  return choose_removed_keys({.columns = sums, .diagonal = diagonal, .classes = {}, .positions = positions},
+                             options)
       .removed;
 }
 

@@ -243,7 +243,7 @@ def autoregressive_case(check, name, config, prompts, options):
     batches = (1, 3) if options.get("sink_top_k") else (3,)
     runs = {batch: run_directory(check, folder, prompts, batch, options | {"ignore_eos": True}) for batch in batches}
     for i, prompt in enumerate(prompts):
-        ids, rows, removals = samplers.autoregressive(model, prompt, **options)
+        ids, rows, removals = samplers.autoregressive(model, prompt, seed=11 + i, **options)
         for batch, samples in runs.items():
             got, what = samples[i], f"{name} {option_arguments(options)}, sample {i}, batch {batch}"
             check.same(f"{what}: ids", got["states"][-1], ids)
@@ -269,6 +269,28 @@ DREAM_RUNS = [
       for more in ({"alg": "entropy"}, {"alg": "entropy", "sink_top_k": 2}, {"alg": "maskgit_plus", "threshold": 0.4},
                    {"alg": "entropy", "temperature": 0.7, "top_p": 0.9, "alg_temp": 0.2},
                    {"alg": "maskgit_plus", "threshold": 0.3, "temperature": 0.4, "sink_top_k": 2})]]
+
+
+INTERVENTIONS = [
+    {"sink_control": "random"}, {"sink_control": "bottom"}, {"sink_control": "matched"}, {"sink_positions": "prompt,masked"},
+    {"sink_layers": "1", "sink_heads": "0,2-3"}, {"sink_steps": "2-3,6"},
+    {"sink_control": "random", "sink_positions": "decoded,masked", "sink_steps": "1-5"}]
+
+
+def check_interventions(check):
+    lengths = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+    folder, model = check.model(checkpoints.llada_config(), 2)
+    for number, options in enumerate(INTERVENTIONS + [
+            {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
+            {"sink_control": "matched", "cache": "dual"}]):
+        check.case("LLaDA", denoising_case, folder, model, samplers.llada, lengths | options, batches_of(number))
+    folder, model = check.model(checkpoints.dream_config(), 2)
+    check.case("Dream", denoising_case, folder, model, samplers.dream,
+               lengths | {"alg": "entropy", "sink_control": "random"}, (1, 3))
+    for name, config in [("Llama", llama()), ("Mistral, window 7", mistral(sliding_window=7))]:
+        for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
+                                        {"sink_rank": "visible", "sink_control": "random"}]:
+            check.case(name, autoregressive_case, config, PROMPTS, {"gen_len": 9, "sink_top_k": 2} | options)
 
 
 def batches_of(number):
@@ -393,7 +415,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check = Check(program, folder)
         {"forward": check_forward, "run": check_run, "score": check_score,
-         "variant-forward": check_variant_forward, "variant-run": check_variant_run}[what](check)
+         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions}[what](check)
     differences = ", ".join(f"{kind} {off:.1e}" for kind, off in check.largest.items())
     print(f"{check.cases} cases, {check.failures} differences; largest distances: {differences}")
     return check.failures > 0

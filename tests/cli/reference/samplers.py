@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import sinks
 from sinks import removed_keys
 from torch_random import Generator, linspace32
 from transformer import Cache, softmax
@@ -9,22 +10,29 @@ from transformer import Cache, softmax
 DEFAULTS = {
     "gen_len": 8, "steps": 8, "block_len": 8, "temperature": 0.0, "cfg": 0.0, "remasking": "low_confidence",
     "alg": "origin", "alg_temp": 0.0, "top_p": 1.0, "top_k": 0, "eps": 1e-3, "confidence_from": "tempered",
-    "threshold": None, "cache": "none", "forbid_mask": False, "sink_top_k": 0, "epsilon": 0.0}
+    "threshold": None, "cache": "none", "forbid_mask": False} | sinks.DEFAULTS
+
+
+def control_generator(seed):
+    """Controls draw from a generator seeded 2^32 further, of which PyTorch's takes the lower 32 bits."""
+    return Generator((seed + 2**32) % 2**32)
 
 
 class Row:
     """One sequence that a model sees again and again: its cache, and the intervention on its keys."""
 
-    def __init__(self, model, options):
-        self.model, self.options = model, options
-        self.cache, self.columns, self.removed = Cache(), None, None
+    def __init__(self, model, options, control):
+        self.model, self.options, self.control = model, options, control
+        self.cache, self.columns, self.removed, self.step = Cache(), None, None, 0
 
-    def forward(self, ids, begin, end, masked, prompt_length):
+    def forward(self, ids, begin, end, masked, prompt_length, begins_block=False):
         """Logits [end - begin, V] of these positions; keys and values of all others are the kept ones."""
-        top_k = self.options["sink_top_k"]
         self.removed = None
-        if top_k and self.columns is not None:
-            self.removed = removed_keys(self.columns, len(ids), top_k, self.options["epsilon"])
+        forgets = begins_block and self.options["sink_reset_at_block"]
+        if self.options["sink_top_k"] and self.columns is not None and not forgets:
+            classes = np.where(masked, 2, np.where(np.arange(len(ids)) < prompt_length, 0, 1))
+            self.removed = removed_keys(self.columns, len(ids), classes, self.step, self.options, self.control)
+        self.step += 1
         if begin == 0 and end == len(ids):
             self.cache = Cache()
         logits, maps, _ = self.model.forward(ids[begin:end], begin, self.cache, self.removed)
@@ -73,8 +81,8 @@ def above_threshold(confidence, positions, threshold):
 
 def llada(model, prompt, seed, mask_id, **changes):
     o = DEFAULTS | changes
-    random, trace = Generator(seed), Trace()
-    row, unguided = Row(model, o), Row(model, o)
+    random, control, trace = Generator(seed), control_generator(seed), Trace()
+    row, unguided = Row(model, o, control), Row(model, o, control)
     ids = np.array(list(prompt) + [mask_id] * o["gen_len"])
     given = ids != mask_id
     steps = o["steps"] // (o["gen_len"] // o["block_len"])
@@ -86,10 +94,10 @@ def llada(model, prompt, seed, mask_id, **changes):
         while step < steps if o["threshold"] is None else True:
             begin, end = (0, len(ids)) if step == 0 else {
                 "none": (0, len(ids)), "prefix": (a, len(ids)), "dual": (a, b)}[o["cache"]]
-            logits = row.forward(ids, begin, end, ids == mask_id, len(prompt))
+            logits = row.forward(ids, begin, end, ids == mask_id, len(prompt), step == 0)
             if o["cfg"] > 0:
                 blind = np.where(given, mask_id, ids)
-                u = unguided.forward(blind, begin, end, blind == mask_id, len(prompt))
+                u = unguided.forward(blind, begin, end, blind == mask_id, len(prompt), step == 0)
                 logits = u + (o["cfg"] + 1) * (logits - u)
             trace.forward(ids, row)
             changed = llada_step(ids, logits, begin, b, schedule[step:step + 1], mask_id, random, trace, o)
@@ -164,7 +172,7 @@ def dream(model, prompt, seed, mask_id, **changes):
     ids = np.array(list(prompt) + [mask_id] * o["gen_len"])
     run = dream_blocks if o["cache"] != "none" else dream_whole if o["threshold"] is None else dream_budget
     trace = Trace()
-    run(model, ids, len(prompt), Generator(seed), mask_id, trace, o)
+    run(model, ids, len(prompt), Generator(seed), mask_id, trace, o | {"control": control_generator(seed)})
     return trace.finish(ids)
 
 
@@ -202,7 +210,7 @@ def opened_count(masks, times, step):
 
 def dream_whole(model, ids, prompt_length, random, mask_id, trace, o):
     """The original loop."""
-    row, times = Row(model, o), linspace32(1, o["eps"], o["steps"] + 1)
+    row, times = Row(model, o, o["control"]), linspace32(1, o["eps"], o["steps"] + 1)
     for i in range(o["steps"]):
         logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
         trace.forward(ids, row)
@@ -219,7 +227,7 @@ def dream_whole(model, ids, prompt_length, random, mask_id, trace, o):
 
 def dream_budget(model, ids, prompt_length, random, mask_id, trace, o):
     """A threshold alone: of the surest masks / steps positions, and those put off before, what passes it."""
-    row = Row(model, o)
+    row = Row(model, o, o["control"])
     budget = (ids == mask_id).sum() // o["steps"]
     put_off, step = 0, 0
     while True:
@@ -238,7 +246,7 @@ def dream_budget(model, ids, prompt_length, random, mask_id, trace, o):
 
 def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
     """Fast-dLLM's block version: each block's first token is written at once from a full forward."""
-    row = Row(model, o)
+    row = Row(model, o, o["control"])
     steps = o["steps"] // (o["gen_len"] // o["block_len"])
     times = linspace32(1, o["eps"], steps + 1)
     for a in range(prompt_length, len(ids), o["block_len"]):
@@ -268,18 +276,27 @@ def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
 
 # Autoregressive
 
-def autoregressive(model, prompt, gen_len, sink_top_k=0, epsilon=0.0):
+def autoregressive(model, prompt, gen_len, seed=0, **changes):
     """Greedy, with kept keys: (ids, last rows [L, H, n] of each token, removed keys of each from the second on)."""
-    ids, cache, rows, removals = list(prompt), Cache(), [], []
+    o = sinks.DEFAULTS | changes
+    ids, cache, rows, removals, control = list(prompt), Cache(), [], [], control_generator(seed)
+    sums = queries = None  # over all queries so far: column sums [L, H, n], queries that see the key [L, n]
     for step in range(gen_len):
         removed = None
-        if sink_top_k and step > 0:
-            visible = [np.count_nonzero(rows[-1][layer].max(0)) for layer in range(model.layers)]
-            score = rows[-1] * np.array(visible)[:, None, None]
-            removed = removed_keys(score, len(ids), sink_top_k, epsilon, visible)
+        if o["sink_top_k"] and step > 0:
+            competing = [list(np.flatnonzero(rows[-1][layer].max(0))) for layer in range(model.layers)]
+            count = np.array([len(keys) for keys in competing])[:, None, None]
+            score = {"usual": rows[-1] * count, "last": rows[-1] * count, "columns": sums,
+                     "visible": sums / queries[:, None] * (len(ids) - 1)}[o["sink_rank"]]
+            classes = [0 if p < len(prompt) else 1 for p in range(len(ids))]
+            removed = removed_keys(score, len(ids), classes, step, o, control, competing)
             removals.append(removed)
         begin = 0 if step == 0 else len(ids) - 1
         logits, maps, _ = model.forward(ids[begin:], begin, cache, removed)
         rows.append(maps[:, :, -1])
+        grown = [(0, 0), (0, 0), (0, 1)]
+        sums = maps.sum(2) if sums is None else np.pad(sums, grown) + maps.sum(2)
+        seen = (maps.max(1) > 0).sum(1)
+        queries = seen if queries is None else np.pad(queries, grown[1:]) + seen
         ids.append(int(logits[-1].argmax()))
     return ids, rows, removals
