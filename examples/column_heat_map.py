@@ -8,11 +8,13 @@ import zlib
 
 import numpy as np
 
+from recorded_columns import columns_of
+
 SCALE = 6  # pixels a cell
 # Five points of a perceptually uniform map from dark to bright (after matplotlib's "inferno", CC0)
 COLOURS = np.array([[0, 0, 4], [87, 16, 110], [188, 55, 84], [249, 142, 9], [252, 255, 164]], dtype=np.float32)
 
-columns = np.load(sys.argv[1])["column_sum"].astype(np.float32).sum(axis=1).mean(axis=(1, 2))  # [T, S]
+columns = columns_of(np.load(sys.argv[1])).mean(axis=(1, 2))  # [T, S]
 place = np.clip(columns / max(columns.max(), 1e-9), 0, 1) * (len(COLOURS) - 1)
 low = np.minimum(place.astype(int), len(COLOURS) - 2)
 part = (place - low)[..., None]

@@ -5,6 +5,7 @@
 // C_j = 1.
 #pragma once
 
+#include <sinkscope/key_action.h>
 #include <sinkscope/number_ranges.h>
 
 #include <cstddef>
@@ -79,6 +80,7 @@ struct InterventionOptions {
   bool exclude_self = false;          ///< `--exclude-self`: rank and decide on C'_j = C_j - A_jj
   double mask_sink_ratio = 1;  ///< `--mask-sink-ratio`: the first ceil(ratio * count) are removed; 0 to 1
   SinkRank rank = SinkRank::usual;          ///< `--sink-rank`: which scores the caller hands in
+  KeyChange change = {};                    ///< `--sink-action`, `--sink-eta`: what is done to the keys
   SinkControl control = SinkControl::none;  ///< `--sink-control`
   bool reset_at_block = false;              ///< `--sink-reset-at-block`: a block's first step masks nothing
   NumberRanges layers = {}, heads = {};     ///< `--sink-layers`, `--sink-heads`: where keys are masked
@@ -143,6 +145,7 @@ std::string_view name_of(SinkScale scale);
 std::string_view name_of(SinkSource source);
 std::string_view name_of(SinkRank rank);
 std::string_view name_of(SinkControl control);
+std::string_view name_of(KeyAction action);
 
 /// The reverse; an unknown name throws UsageError naming the option and the names it takes.
 SinkRule parse_sink_rule(std::string_view name);
@@ -150,6 +153,7 @@ SinkScale parse_sink_scale(std::string_view name);
 SinkSource parse_sink_source(std::string_view name);
 SinkRank parse_sink_rank(std::string_view name);
 SinkControl parse_sink_control(std::string_view name);
+KeyAction parse_key_action(std::string_view name);
 
 /// "prompt,masked" -> bits of InterventionOptions::classes. Throws UsageError.
 std::uint8_t parse_sink_positions(std::string_view text);

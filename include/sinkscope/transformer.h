@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <sinkscope/checkpoint.h>
+#include <sinkscope/key_action.h>
 #include <sinkscope/key_value_cache.h>
 #include <sinkscope/observation.h>
 #include <sinkscope/vocabulary.h>
@@ -49,9 +50,10 @@ struct ForwardRequest {
   Capture capture = Capture::none;
   std::vector<LayerHead> maps = {};  // full attention maps of these
   bool hidden_norms = false;
-  /// [L, H, K], 1 = this key is removed from every query of that layer and head before the softmax. Null:
-  /// none.
+  /// [L, H, K], 1 = this key is removed from every query of that layer and head before the softmax, or
+  /// changed otherwise, as `change` says. Null: none.
   const std::uint8_t* removed = nullptr;
+  KeyChange change = {};
   /// Keys and values of other positions than the batch's. Null: the batch holds whole sequences.
   const CachedTokens* cached = nullptr;
 };

@@ -139,6 +139,7 @@ RunInfo describe_run(const Checkpoint& checkpoint, const OptionTable& table, con
   info.sink.exclude_self = sinks.exclude_self;
   info.sink.mask_sink_ratio = sinks.mask_sink_ratio;
   info.sink.control = name_of(sinks.control);
+  info.sink.action = name_of(sinks.change.action);
   info.machine = describe_machine(placement.threads, placement.device.str());
   return info;
 }

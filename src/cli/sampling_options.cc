@@ -118,6 +118,11 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
       "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
       "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
       "drawn from the same position class");
+  table.choice(
+      "sink-action", options.sink_action, {"remove", "scale", "value-zero", "value-mean"},
+      "what masking does: no attention to the keys; their attention times --sink-eta, rows sum to 1 again; "
+      "or attention as it is, to a value of zero, or to the mean of all");
+  table.option("sink-eta", sinks.change.eta, "of --sink-action scale");
   table.flag("sink-reset-at-block", sinks.reset_at_block, "LLaDA: nothing is masked in a block's first step");
   table.option("sink-positions", options.sink_positions, "classes of keys that may be masked");
   table.option("sink-layers", options.sink_layers, "mask in these layers only: 0-3,7 [all]");
@@ -132,6 +137,9 @@ void resolve(SamplingOptions& options) {
   options.sinks.from = parse_sink_source(options.sink_from);
   options.sinks.rank = parse_sink_rank(options.sink_rank);
   options.sinks.control = parse_sink_control(options.sink_control);
+  options.sinks.change.action = parse_key_action(options.sink_action);
+  if (options.sinks.change.eta != 1 && options.sinks.change.action != KeyAction::scale)
+    throw UsageError("--sink-eta is for --sink-action scale");
   options.sinks.classes = parse_sink_positions(options.sink_positions);
   options.sinks.layers = parse_ranges(options.sink_layers, "--sink-layers");
   options.sinks.heads = parse_ranges(options.sink_heads, "--sink-heads");

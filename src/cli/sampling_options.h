@@ -44,6 +44,7 @@ struct SamplingOptions {
   std::string sink_from = "raw";
   std::string sink_rank = "usual";
   std::string sink_control = "none";
+  std::string sink_action = "remove";
   std::string sink_positions = "prompt,decoded,masked";
   std::string sink_layers, sink_heads, sink_steps;
 

@@ -239,6 +239,7 @@ AttentionRequest ForwardPass::attention_request(std::int64_t layer, const PassRo
     for (const KeyRange& range : keys_) keys += range.count;
   }
   if (request_.removed != nullptr) request.removed = request_.removed + layer * config_.heads * keys;
+  request.change = request_.change;
   request.query_tokens = queries.tokens;
   request.output_tokens = outputs.tokens;
   if (config_.attention.changes_attention())

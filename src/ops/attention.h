@@ -1,6 +1,7 @@
 // Attention that hands out its column sums, without ever holding keys x keys scores for all heads.
 #pragma once
 
+#include <sinkscope/key_action.h>
 #include <sinkscope/observation.h>
 
 #include <cstdint>
@@ -42,11 +43,11 @@ struct AttentionLayout {
 
 /// What to compute and what to look at. With nothing asked for, looking costs nothing.
 struct AttentionRequest {
-  const std::uint8_t* removed =
-      nullptr;                          // [H, K]: 1 removes that key from that query head; null removes none
-  bool columns = false;                 // column_sum, column_used, diagonal, diagonal_used
-  bool statistics = false;              // row_entropy, row_max
-  std::vector<std::int64_t> map_heads;  // full maps of these query heads
+  const std::uint8_t* removed = nullptr;  // [H, K]: 1 changes that key for that query head; null changes none
+  KeyChange change = {};                  // what is done to those keys
+  bool columns = false;                   // column_sum, column_used, diagonal, diagonal_used
+  bool statistics = false;                // row_entropy, row_max
+  std::vector<std::int64_t> map_heads;    // full maps of these query heads
   /// The tokens, ascending, that the rows of q stand for; null: all N. A part of them is for when nobody
   /// looks: columns, statistics and maps are about all queries.
   const std::vector<std::int64_t>* query_tokens = nullptr;
@@ -59,8 +60,9 @@ struct AttentionRequest {
   VariantOfLayer layer_variant = {};
 };
 
-/// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.
-/// The tensors "as used" exist only where the request removes keys.
+/// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept,
+/// or with some scaled; where the values alone change it is the raw one. The tensors "as used" exist only
+/// where the request changes keys.
 struct AttentionObservation {
   at::Tensor column_sum;     // raw, [3, H, K] by query class, over the N queries
   at::Tensor column_used;    // [H, K], all queries

@@ -101,40 +101,81 @@ struct SequenceHeads {
   at::Tensor queries, keys, values;
 };
 
-// `unseen` [rows, S] and `removed` [H, S] may be undefined.
-TileRows softmax_tile(const SequenceHeads& heads, const at::Tensor& unseen, const at::Tensor& removed,
+// What is done to which keys.
+struct TileChange {
+  at::Tensor keys;  // bool [H, S]; undefined: none
+  KeyChange change;
+
+  bool to(KeyAction action) const { return keys.defined() && change.action == action; }
+  bool to_values() const { return to(KeyAction::value_zero) || to(KeyAction::value_mean); }
+};
+
+// weights [H, rows, S] times the values, some of which are changed.
+at::Tensor weigh(const at::Tensor& weights, const at::Tensor& values, const TileChange& change) {
+  if (!change.to_values()) return at::matmul(weights, values);
+  const at::Tensor changed = change.keys.unsqueeze(2);  // [H, S, 1]
+  const at::Tensor others = change.change.action == KeyAction::value_mean
+                                ? values.mean(1, /*keepdim=*/true)
+                                : at::zeros({1, 1, 1}, values.options());
+  return at::matmul(weights, at::where(changed, others, values));
+}
+
+// `unseen` [rows, S] may be undefined.
+TileRows softmax_tile(const SequenceHeads& heads, const at::Tensor& unseen, const TileChange& change,
                       std::int64_t& empty_rows) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(heads.queries.size(2)));
   at::Tensor scores = at::matmul(heads.queries, heads.keys.transpose(1, 2)) * scale;
   if (unseen.defined()) scores.masked_fill_(unseen, minus_infinity);
   const at::Tensor raw = at::softmax(scores, -1);
-  const at::Tensor used = removed.defined() ? softmax_kept(scores, removed, empty_rows) : raw;
-  return {raw, used, raw, at::matmul(used, heads.values)};
+  at::Tensor used = raw;
+  if (change.to(KeyAction::remove)) used = softmax_kept(scores, change.keys, empty_rows);
+  if (change.to(KeyAction::scale))
+    used = at::softmax(scores + change.keys.unsqueeze(1) * std::log(change.change.eta), -1);
+  return {raw, used, raw, weigh(used, heads.values, change)};
+}
+
+// The slot's value for each query head, [H, 1, D].
+at::Tensor slot_values(const at::Tensor& values, const VariantOfLayer& layer) {
+  return with_slot(values, layer.weights->slot_value).narrow(1, 0, 1);
+}
+
+// Rows of a variant with the weights of some keys times eta; what was normalised keeps its sum of magnitudes.
+VariantRows scale_rows(const AttentionVariant& variant, const VariantRows& raw, const at::Tensor& keys,
+                       double eta) {
+  const at::Tensor factor =
+      at::where(keys, at::full({}, eta, raw.used.options()), at::ones({}, raw.used.options()));
+  const auto sum = [](const at::Tensor& rows) { return rows.abs().sum(-1, /*keepdim=*/true) + 1e-30; };
+  at::Tensor used = raw.used * factor;
+  if (variant.normalised) used = used * (sum(raw.used) / sum(used));
+  return {used, used.abs() / sum(used)};
 }
 
 TileRows variant_tile(const VariantOfLayer& layer, const SequenceHeads& heads, const Tile& tile,
                       const at::Tensor& query_positions, bool causal, const at::Tensor& unseen,
-                      const at::Tensor& removed, std::int64_t& empty_rows) {
+                      const TileChange& change, std::int64_t& empty_rows) {
   const std::int64_t slot = slot_columns(*layer.variant);
   const at::Tensor key_positions =
       at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(query_positions.device()));
   const at::Tensor scores =
       variant_scores(layer, heads.queries, with_slot(heads.keys, layer.weights->slot_key), query_positions,
                      key_positions, causal);
-  const at::Tensor values = with_slot(heads.values, layer.weights->slot_value);
   const auto beside_slot = [&](const at::Tensor& hidden) {
     return slot == 0 || !hidden.defined() ? hidden : at::constant_pad_nd(hidden, {1, 0});
   };
   const auto keys_of = [&](const at::Tensor& rows) { return rows.narrow(2, slot, tile.keys.count); };
   const VariantRows raw = variant_rows(*layer.variant, scores, beside_slot(unseen));
   VariantRows used = raw;
-  if (removed.defined()) {
-    const at::Tensor hidden = unseen.defined() ? at::logical_or(unseen, removed.unsqueeze(1))
-                                               : removed.unsqueeze(1).expand({-1, tile.rows, -1});
+  if (change.to(KeyAction::remove)) {
+    const at::Tensor removed = change.keys.unsqueeze(1);
+    const at::Tensor hidden =
+        unseen.defined() ? at::logical_or(unseen, removed) : removed.expand({-1, tile.rows, -1});
     if (slot == 0) empty_rows += hidden.all(-1).sum().item<std::int64_t>();
     used = variant_rows(*layer.variant, scores, beside_slot(hidden));
   }
-  at::Tensor output = at::matmul(used.used, values);
+  if (change.to(KeyAction::scale))
+    used = scale_rows(*layer.variant, raw, beside_slot(change.keys.unsqueeze(1)), change.change.eta);
+  at::Tensor output = weigh(keys_of(used.used), heads.values, change);
+  if (slot > 0) output = output + at::matmul(used.used.narrow(2, 0, 1), slot_values(heads.values, layer));
   if (layer.weights->value_bias.defined()) output = output + layer.weights->value_bias.unsqueeze(1);
   return {keys_of(raw.shares), keys_of(used.shares), raw.shares, output};
 }
@@ -202,8 +243,8 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
     const SequenceHeads sequence{heads_first(q, place.first, place.count, heads),
                                  heads_first(k, range.begin, range.count, heads),
                                  heads_first(v, range.begin, range.count, heads)};
-    const at::Tensor removed_here =
-        removed.defined() ? removed.narrow(1, key_offsets[b], range.count) : removed;
+    const TileChange change{removed.defined() ? removed.narrow(1, key_offsets[b], range.count) : removed,
+                            request.change};
     const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * range.count));
     for (std::int64_t begin = 0; begin < place.count; begin += step) {
       const Tile tile{static_cast<std::int64_t>(b),        first, begin,
@@ -214,9 +255,9 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
       const at::Tensor unseen = layout.causal ? unseen_keys(tile, positions, layout) : at::Tensor();
       const SequenceHeads part{sequence.queries.narrow(1, begin, tile.rows), sequence.keys, sequence.values};
       const TileRows tile_rows = request.layer_variant.variant == nullptr
-                                     ? softmax_tile(part, unseen, removed_here, seen.empty_rows[b])
+                                     ? softmax_tile(part, unseen, change, seen.empty_rows[b])
                                      : variant_tile(request.layer_variant, part, tile, positions,
-                                                    layout.causal, unseen, removed_here, seen.empty_rows[b]);
+                                                    layout.causal, unseen, change, seen.empty_rows[b]);
       observe_tile(tile, tile_rows, layout, seen);
       rows.narrow(0, place.first + begin, tile.rows).copy_(tile_rows.output.transpose(0, 1));
     }

@@ -2,6 +2,7 @@
 // depend neither on the number of threads nor on what else is in the batch.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <limits>
 
 #include "ops/aligned_buffer.h"
@@ -92,6 +93,8 @@ AttentionHead<T> describe(const Call& call, const HeadTask& task) {
   head.outputs = outputs.count;
   head.query_class = call.layout.query_class.data() + task.first;
   head.removed = removed_keys(call, task);
+  head.action = call.request.change.action;
+  head.eta = static_cast<float>(call.request.change.eta);
   return head;
 }
 
@@ -150,9 +153,28 @@ std::byte* thread_workspace(std::size_t bytes) {
   return buffer.get<std::byte>(bytes);
 }
 
+float to_float(float value) { return value; }
+float to_float(Bfloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+
+// Over all keys of the head, float32.
+template <typename T>
+std::vector<float> mean_value(const AttentionHead<T>& head) {
+  std::vector<float> mean(static_cast<std::size_t>(head.width), 0.0F);
+  for (std::int64_t j = 0; j < head.keys; ++j)
+    for (std::int64_t d = 0; d < head.width; ++d)
+      mean[static_cast<std::size_t>(d)] += to_float(head.v[j * head.key_stride + d]);
+  for (float& value : mean) value /= static_cast<float>(head.keys);
+  return mean;
+}
+
 template <typename T>
 void attend_head(const Call& call, const HeadTask& task) {
-  const AttentionHead<T> head = describe<T>(call, task);
+  AttentionHead<T> head = describe<T>(call, task);
+  std::vector<float> mean;
+  if (head.removed != nullptr && head.action == KeyAction::value_mean) {
+    mean = mean_value(head);
+    head.mean_value = mean.data();
+  }
   const AttentionKernels<T>& kernels = attention_kernels<T>(call.kernels);
   HeadObservation seen = observe(call, task, head.removed != nullptr);
   if (head.queries > 0)

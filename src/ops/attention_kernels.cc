@@ -26,6 +26,7 @@ struct Tile {
   std::int64_t output_row[most_rows];  // [outputs] row of the output
   float inverse_raw[most_rows];        // 1 / sum over all keys
   float inverse_used[most_rows];       // 1 / sum over the kept keys; 0 where there is none
+  float changed_share[most_rows];      // attention to the changed keys, of KeyAction::value_mean
 };
 
 // Everything that the steps below share.
@@ -196,13 +197,19 @@ void observe_raw(const Work<Dot, T>& work, const Tile& tile, std::int64_t first,
   }
 }
 
-template <typename Dot, typename T>
-void set_removed(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, float value) {
+// change(value) for the score or exponential of every changed key that is in the tile.
+template <typename Dot, typename T, typename Change>
+void change_keys(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, Change change) {
   float* row = work.room.scores + r * work.shape.score_stride;
   for (std::int64_t i = 0; i < work.removed_keys; ++i) {
     const std::int64_t key = work.room.removed[i];
-    if (key >= tile.begin_key && key < tile.end_key) row[key] = value;
+    if (key >= tile.begin_key && key < tile.end_key) change(row[key]);
   }
+}
+
+template <typename Dot, typename T>
+void set_removed(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, float value) {
+  change_keys(work, tile, r, [value](float& cell) { cell = value; });
 }
 
 // The exponentials of a row over the kept keys, from their own maximum: where that lies so far below the
@@ -236,6 +243,31 @@ void remove_keys(Work<Dot, T>& work, Tile& tile, std::int64_t r, float kept) {
   tile.inverse_used[r] = 1.0F / kept;
 }
 
+// The exponentials of the changed keys times eta.
+template <typename Dot, typename T>
+void scale_keys(Work<Dot, T>& work, Tile& tile, std::int64_t r, float kept) {
+  float changed = 0;
+  const float eta = work.head.eta;
+  change_keys(work, tile, r, [&](float& cell) { changed += cell *= eta; });
+  tile.inverse_used[r] = 1.0F / (kept + changed);
+}
+
+// The row as the product with the values takes it where the changed keys have other values: without them.
+template <typename Dot, typename T>
+void leave_to_values(Work<Dot, T>& work, Tile& tile, std::int64_t r) {
+  float changed = 0;
+  change_keys(work, tile, r, [&](float& cell) {
+    changed += cell;
+    cell = 0;
+  });
+  tile.changed_share[r] = changed * tile.inverse_raw[r];
+}
+
+template <typename Dot, typename T>
+bool changes_values(const Work<Dot, T>& work) {
+  return work.head.action == KeyAction::value_zero || work.head.action == KeyAction::value_mean;
+}
+
 // Softmax of at most register_rows rows, and all that is seen of them while they are in the first-level
 // cache.
 template <typename Dot, typename T>
@@ -256,7 +288,8 @@ void observe_rows(Work<Dot, T>& work, Tile& tile, std::int64_t first, std::int64
   observe_raw(work, tile, first, count);
   if (work.removed_keys == 0) return;
   for (std::int64_t r = first; r < first + count; ++r) {
-    remove_keys(work, tile, r, kept[r - first]);
+    if (work.head.action == KeyAction::remove) remove_keys(work, tile, r, kept[r - first]);
+    if (work.head.action == KeyAction::scale) scale_keys(work, tile, r, kept[r - first]);
     const std::int64_t position = tile.position[r];
     if (seen.diagonal_used != nullptr)
       seen.diagonal_used[position] =
@@ -265,6 +298,8 @@ void observe_rows(Work<Dot, T>& work, Tile& tile, std::int64_t first, std::int64
   if (seen.column_used != nullptr)
     add_columns(work, tile, first, count, tile.inverse_used, seen.column_used,
                 [](std::int64_t) { return true; });
+  if (changes_values(work))
+    for (std::int64_t r = first; r < first + count; ++r) leave_to_values(work, tile, r);
 }
 
 // Row r of the tile as the product with the values reads it.
@@ -306,7 +341,10 @@ void write_tile(const Work<Dot, T>& work, const Tile& tile) {
     const float* from = work.room.out + i * work.shape.padded_width;
     const float inverse = tile.inverse_used[tile.wanted[i]];
     T* to = work.head.output + tile.output_row[i] * work.head.output_stride;
-    for (std::int64_t d = 0; d < work.shape.width; ++d) store(to + d, from[d] * inverse);
+    const bool adds_mean = work.removed_keys > 0 && work.head.action == KeyAction::value_mean;
+    const float share = adds_mean ? tile.changed_share[tile.wanted[i]] : 0.0F;
+    for (std::int64_t d = 0; d < work.shape.width; ++d)
+      store(to + d, adds_mean ? from[d] * inverse + share * work.head.mean_value[d] : from[d] * inverse);
   }
 }
 

@@ -2,6 +2,8 @@
 // attention_kernels.cc. Plain pointers only: the tensors are attention_cpu.cc's.
 #pragma once
 
+#include <sinkscope/key_action.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -36,11 +38,15 @@ struct AttentionHead {
   const std::int64_t* output_tokens = nullptr;  // [outputs] ascending; read where outputs < Q
   const std::uint8_t* query_class =
       nullptr;  // of the sequence's tokens; read when columns or statistics are asked for
-  const std::uint8_t* removed = nullptr;  // [S], 1 removes a key; null: none is removed
+  const std::uint8_t* removed = nullptr;  // [S], 1 marks a key that is changed; null: none is
+  KeyAction action = KeyAction::remove;   // what is done to those
+  float eta = 1;                          // of KeyAction::scale
+  const float* mean_value = nullptr;      // [D], of KeyAction::value_mean
 };
 
 /// What one head shows. Pointers are [S] unless said otherwise, zeroed by the caller, and null when nobody
-/// asks. "Raw" is the softmax over all keys, "used" the one over the keys that were kept.
+/// asks. "Raw" is the softmax over all keys, "used" the attention after the action: over the keys that were
+/// kept, or with some scaled; where only values change it is the raw one.
 struct HeadObservation {
   float* column_sum[column_classes] = {};  // raw, +=
   float* column_used = nullptr;            // +=, only where keys are removed

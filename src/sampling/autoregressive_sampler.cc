@@ -243,6 +243,7 @@ ForwardResult Decoder::forward(const Step& step, const std::vector<std::uint8_t>
                          .head = needs_logits() ? Head::logits : Head::vocabulary,
                          .capture = looks ? Capture::columns : Capture::none,
                          .removed = removed.empty() ? nullptr : removed.data(),
+                         .change = options_.sinks.change,
                          .cached = &step.cached},
                         workspace_);
 }

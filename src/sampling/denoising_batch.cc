@@ -302,6 +302,7 @@ ForwardResult Batch::forward(const Pass& pass, const std::vector<std::uint8_t>& 
                          .capture = observer_ || intervenes() ? capture : Capture::none,
                          .maps = observer_ ? options_.maps : std::vector<LayerHead>{},
                          .removed = removed.empty() ? nullptr : removed.data(),
+                         .change = options_.sinks.change,
                          .cached = cache_ == nullptr ? nullptr : &pass.cached},
                         workspace_);
 }

@@ -92,6 +92,10 @@ void validate(const InterventionOptions& options) {
     throw UsageError("--epsilon must be a finite number of at least 0, not {}", options.epsilon);
   if (!(options.mask_sink_ratio >= 0 && options.mask_sink_ratio <= 1))
     throw UsageError("--mask-sink-ratio must lie between 0 and 1, not {}", options.mask_sink_ratio);
+  if (options.change.action == KeyAction::scale && !(options.change.eta >= 1e-6 && options.change.eta <= 1e6))
+    throw UsageError(
+        "--sink-eta must lie between 1e-6 and 1e6, not {}; --sink-action remove is its limit at 0",
+        options.change.eta);
 }
 
 std::vector<int> choose_keys(std::span<const float> columns, std::span<const float> diagonal,

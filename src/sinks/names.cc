@@ -26,6 +26,10 @@ constexpr NameTable<SinkControl, 4> control_names{{{SinkControl::none, "none"},
                                                    {SinkControl::random, "random"},
                                                    {SinkControl::bottom, "bottom"},
                                                    {SinkControl::matched, "matched"}}};
+constexpr NameTable<KeyAction, 4> action_names{{{KeyAction::remove, "remove"},
+                                                {KeyAction::scale, "scale"},
+                                                {KeyAction::value_zero, "value-zero"},
+                                                {KeyAction::value_mean, "value-mean"}}};
 constexpr std::array<std::string_view, 3> class_names{"prompt", "decoded", "masked"};
 
 template <typename Value, std::size_t N>
@@ -60,6 +64,9 @@ SinkRank parse_sink_rank(std::string_view name) { return find_value(rank_names, 
 SinkControl parse_sink_control(std::string_view name) {
   return find_value(control_names, name, "--sink-control");
 }
+
+std::string_view name_of(KeyAction action) { return find_name(action_names, action); }
+KeyAction parse_key_action(std::string_view name) { return find_value(action_names, name, "--sink-action"); }
 
 std::uint8_t parse_sink_positions(std::string_view text) {
   std::uint8_t classes = 0;

@@ -18,7 +18,8 @@ struct Case {
   std::vector<std::int64_t> lengths;
   std::int64_t heads, kv_heads, width;
   double score_scale;    // typical size of the scores before the softmax
-  double removed_share;  // of the keys
+  double removed_share;  // of the keys, or of those that are changed otherwise
+  KeyChange change = {};
 };
 
 struct Problem {
@@ -55,6 +56,28 @@ struct Expected {
   std::vector<std::int64_t> empty_rows;
 };
 
+at::Tensor used_rows(const at::Tensor& scores, const at::Tensor& raw, const at::Tensor& gone,
+                     const KeyChange& change) {
+  switch (change.action) {
+    case KeyAction::remove:
+      return gone.all().item<bool>() ? at::zeros_like(raw)
+                                     : at::softmax(scores.masked_fill(gone, -INFINITY), -1);
+    case KeyAction::scale: {
+      const at::Tensor scaled = raw * at::where(gone, change.eta, 1.0);
+      return scaled / scaled.sum(-1, true);
+    }
+    default:
+      return raw;
+  }
+}
+
+at::Tensor changed_values(const at::Tensor& values, const at::Tensor& gone, const KeyChange& change) {
+  if (change.action == KeyAction::value_zero) return values.masked_fill(gone.unsqueeze(1), 0);
+  if (change.action == KeyAction::value_mean)
+    return at::where(gone.unsqueeze(1), values.mean(0, true), values);
+  return values;
+}
+
 Expected reference(const Problem& p, const Case& c) {
   const std::int64_t n = p.offsets.back(), sequences = static_cast<std::int64_t>(c.lengths.size());
   const at::TensorOptions f64(at::kDouble);
@@ -84,12 +107,12 @@ Expected reference(const Problem& p, const Case& c) {
               .to(at::kBool);
       const at::Tensor raw = at::softmax(scores, -1);
       const bool nothing = gone.all().item<bool>();
-      const at::Tensor used =
-          nothing ? at::zeros_like(raw) : at::softmax(scores.masked_fill(gone, -INFINITY), -1);
-      if (nothing) empty += length;
+      const at::Tensor values = rows(p.v, kv);
+      const at::Tensor used = used_rows(scores, raw, gone, c.change);
+      if (nothing && c.change.action == KeyAction::remove) empty += length;
       e.output.narrow(0, first, length)
           .narrow(1, h * c.width, c.width)
-          .copy_(at::matmul(used, rows(p.v, kv)));
+          .copy_(at::matmul(used, changed_values(values, gone, c.change)));
       const at::Tensor entropy = -at::xlogy(raw, raw).sum(-1);
       for (std::int64_t k = 0; k < 3; ++k) {
         const at::Tensor member = (classes == k).to(at::kDouble);
@@ -107,8 +130,9 @@ Expected reference(const Problem& p, const Case& c) {
   return e;
 }
 
-AttentionRequest everything(const Problem& p) {
+AttentionRequest everything(const Problem& p, const KeyChange& change = {}) {
   AttentionRequest request;
+  request.change = change;
   request.removed = p.removed.data();
   request.columns = true;
   request.statistics = true;
@@ -117,11 +141,27 @@ AttentionRequest everything(const Problem& p) {
 }
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> table{
-      {{1}, 1, 1, 8, 3, 0},           {{1, 1}, 2, 2, 7, 3, 1},        {{2, 5}, 4, 2, 16, 3, 0.3},
-      {{31}, 3, 1, 5, 10, 0.1},       {{32, 33}, 4, 4, 64, 5, 0.05},  {{65, 3, 17}, 6, 3, 33, 1, 0.5},
-      {{300}, 2, 1, 128, 3, 0.01},    {{129, 64}, 8, 2, 80, 40, 0.2}, {{40}, 2, 2, 16, 1e3, 0.2},
-      {{77, 10}, 2, 1, 32, 1e4, 0.3}, {{50}, 4, 4, 12, 1e6, 0.5},     {{13}, 2, 2, 9, 5, 1}};
+  static const std::vector<Case> table{{{1}, 1, 1, 8, 3, 0},
+                                       {{1, 1}, 2, 2, 7, 3, 1},
+                                       {{2, 5}, 4, 2, 16, 3, 0.3},
+                                       {{31}, 3, 1, 5, 10, 0.1},
+                                       {{32, 33}, 4, 4, 64, 5, 0.05},
+                                       {{65, 3, 17}, 6, 3, 33, 1, 0.5},
+                                       {{300}, 2, 1, 128, 3, 0.01},
+                                       {{129, 64}, 8, 2, 80, 40, 0.2},
+                                       {{40}, 2, 2, 16, 1e3, 0.2},
+                                       {{77, 10}, 2, 1, 32, 1e4, 0.3},
+                                       {{50}, 4, 4, 12, 1e6, 0.5},
+                                       {{13}, 2, 2, 9, 5, 1},
+                                       {{65, 3}, 4, 2, 33, 3, 0.3, {KeyAction::scale, 0.2}},
+                                       {{70}, 2, 2, 16, 5, 0.1, {KeyAction::scale, 30}},
+                                       {{40, 1}, 2, 1, 8, 1e3, 0.5, {KeyAction::scale, 1e-4}},
+                                       {{33}, 2, 2, 9, 3, 1, {KeyAction::scale, 0.5}},
+                                       {{65, 3, 17}, 6, 3, 33, 2, 0.4, {KeyAction::value_zero}},
+                                       {{31}, 2, 1, 16, 3, 1, {KeyAction::value_zero}},
+                                       {{129, 5}, 4, 2, 40, 3, 0.2, {KeyAction::value_mean}},
+                                       {{66}, 2, 2, 7, 4, 1, {KeyAction::value_mean}},
+                                       {{64}, 2, 1, 24, 3, 0, {KeyAction::value_mean}}};
   return table;
 }
 
@@ -133,7 +173,7 @@ TEST_P(Attention, EqualsTheReferenceInFloat64) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     const Problem p = make_problem(c, seed);
     const Expected e = reference(p, c);
-    const AttentionResult result = attention(backend, p.q, p.k, p.v, p.layout(), everything(p));
+    const AttentionResult result = attention(backend, p.q, p.k, p.v, p.layout(), everything(p, c.change));
     const AttentionObservation& seen = result.observation;
     const auto longest = static_cast<double>(*std::max_element(c.lengths.begin(), c.lengths.end()));
     // Scores of size s are exact but for one product with 1/sqrt(width): s * 2^-23 absolute, the same
@@ -160,7 +200,7 @@ TEST_P(Attention, EqualsTheReferenceInFloat64) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Attention,
                          ::testing::Combine(::testing::Values(Backend::cpu, Backend::aten),
-                                            ::testing::Range<std::size_t>(0, 12)));
+                                            ::testing::Range<std::size_t>(0, cases().size())));
 
 TEST(Attention, BitsDoNotDependOnTheNumberOfThreads) {
   const Case c{{70, 33, 5}, 6, 2, 24, 3, 0.1};
