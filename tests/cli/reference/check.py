@@ -274,7 +274,8 @@ DREAM_RUNS = [
 INTERVENTIONS = [
     {"sink_control": "random"}, {"sink_control": "bottom"}, {"sink_control": "matched"}, {"sink_positions": "prompt,masked"},
     {"sink_layers": "1", "sink_heads": "0,2-3"}, {"sink_steps": "2-3,6"},
-    {"sink_control": "random", "sink_positions": "decoded,masked", "sink_steps": "1-5"}]
+    {"sink_control": "random", "sink_positions": "decoded,masked", "sink_steps": "1-5"},
+    {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-zero"}, {"sink_action": "value-mean"}]
 
 
 def check_interventions(check):
@@ -282,7 +283,8 @@ def check_interventions(check):
     folder, model = check.model(checkpoints.llada_config(), 2)
     for number, options in enumerate(INTERVENTIONS + [
             {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
-            {"sink_control": "matched", "cache": "dual"}]):
+            {"sink_control": "matched", "cache": "dual"}, {"sink_action": "value-mean", "cache": "prefix", "cfg": 0.5},
+            {"sink_action": "scale", "sink_eta": 3}]):
         check.case("LLaDA", denoising_case, folder, model, samplers.llada, lengths | options, batches_of(number))
     folder, model = check.model(checkpoints.dream_config(), 2)
     check.case("Dream", denoising_case, folder, model, samplers.dream,
@@ -291,6 +293,10 @@ def check_interventions(check):
         for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
                                         {"sink_rank": "visible", "sink_control": "random"}]:
             check.case(name, autoregressive_case, config, PROMPTS, {"gen_len": 9, "sink_top_k": 2} | options)
+    for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}):
+        folder, model = check.model(llada_variant(**variant), 2)
+        for options in ({"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-mean"}):
+            check.case(f"LLaDA, {variant}", denoising_case, folder, model, samplers.llada, lengths | options, (3,))
 
 
 def batches_of(number):

@@ -35,7 +35,8 @@ class Row:
         self.step += 1
         if begin == 0 and end == len(ids):
             self.cache = Cache()
-        logits, maps, _ = self.model.forward(ids[begin:end], begin, self.cache, self.removed)
+        logits, maps, _ = self.model.forward(ids[begin:end], begin, self.cache, self.removed,
+                                             sinks.action_of(self.options))
         position = np.arange(begin, end)
         classes = [~masked[begin:end] & (position < prompt_length),
                    ~masked[begin:end] & (position >= prompt_length), masked[begin:end]]
@@ -292,7 +293,7 @@ def autoregressive(model, prompt, gen_len, seed=0, **changes):
             removed = removed_keys(score, len(ids), classes, step, o, control, competing)
             removals.append(removed)
         begin = 0 if step == 0 else len(ids) - 1
-        logits, maps, _ = model.forward(ids[begin:], begin, cache, removed)
+        logits, maps, _ = model.forward(ids[begin:], begin, cache, removed, sinks.action_of(o))
         rows.append(maps[:, :, -1])
         grown = [(0, 0), (0, 0), (0, 1)]
         sums = maps.sum(2) if sums is None else np.pad(sums, grown) + maps.sum(2)

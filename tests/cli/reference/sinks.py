@@ -4,7 +4,12 @@ import numpy as np
 
 CLASSES = ("prompt", "decoded", "masked")
 DEFAULTS = {"sink_top_k": 0, "epsilon": 0.0, "sink_rank": "usual", "sink_control": "none", "sink_layers": "",
-            "sink_heads": "", "sink_steps": "", "sink_positions": ",".join(CLASSES), "sink_reset_at_block": False}
+            "sink_heads": "", "sink_steps": "", "sink_positions": ",".join(CLASSES), "sink_reset_at_block": False,
+            "sink_action": "remove", "sink_eta": 1.0}
+
+
+def action_of(options):
+    return options["sink_action"], options["sink_eta"]
 
 
 def named(text, number):

@@ -107,7 +107,19 @@ class Transformer:
                 y[token] += shares[token, expert] / total * self.mlp(x[token], block, f".{expert}")
         return y
 
-    def attention(self, h, layer, positions, cache, removed, maps):
+    def changed(self, used, v, scores, visible, gone, slots, action):
+        """Weights and values after (name, eta) is done to the keys that are `gone`; `slots` keys stand in front."""
+        name, eta = action
+        if name == "remove":
+            return variants.rows_of(self.variant, scores, visible & ~gone)[0], v
+        if name == "scale":
+            scaled = used * np.where(gone, eta, 1)
+            if self.variant.get("normalised", True):
+                scaled *= np.abs(used).sum(-1, keepdims=True) / np.abs(scaled).sum(-1, keepdims=True)
+            return scaled, v
+        return used, np.where(gone[:, None], v[slots:].mean(0) if name == "value-mean" else 0, v)
+
+    def attention(self, h, layer, positions, cache, removed, maps, action):
         """One block's attention; keys are cached before RoPE. Appends the raw map [H, n, S] to `maps`."""
         block, n = self.blocks[layer], len(h)
         q = self.linear(h, block, "q_proj").reshape(n, self.heads, -1)
@@ -124,7 +136,7 @@ class Transformer:
         outputs, raw = [], []
         for head in range(self.heads):
             gone = None if removed is None else removed[layer, head] > 0
-            used, shares, values = self.head_rows(block, head, q, k, v, distance, visible, gone)
+            used, shares, values = self.head_rows(block, head, q, k, v, distance, visible, gone, action)
             raw.append(shares)
             outputs.append(used @ values + (block["bias_out"][head] if "bias_out" in block else 0))
         maps.append(np.stack(raw))
@@ -143,7 +155,7 @@ class Transformer:
             visible[0, 1:] = False
         return visible
 
-    def head_rows(self, block, head, q, k, v, distance, visible, gone):
+    def head_rows(self, block, head, q, k, v, distance, visible, gone, action):
         """(what weighs the values, the raw shares of the text's keys, the values) of one head."""
         kv_head = head // (self.heads // self.kv_heads)
         q, k, v = q[:, head], k[:, kv_head], v[:, kv_head]
@@ -158,13 +170,13 @@ class Transformer:
         scores = variants.scores_of(self.variant, block, q, k, bias)
         used, shares = variants.rows_of(self.variant, scores, visible)
         if gone is not None:
-            gone = np.pad(gone, (len(k) - len(gone), 0))
-            used, _ = variants.rows_of(self.variant, scores, visible & ~gone)
+            slots = len(k) - len(gone)
+            used, v = self.changed(used, v, scores, visible, np.pad(gone, (slots, 0)), slots, action)
         text = slice(1, None) if len(k) > distance.shape[1] or self.sink_token is not None else slice(None)
         return used, shares[:, text], v
 
-    def forward(self, ids, first=0, cache=None, removed=None):
-        """ids stand at positions first, first + 1, ...; `removed` [L, H, S] keys are seen by no query.
+    def forward(self, ids, first=0, cache=None, removed=None, action=("remove", 1)):
+        """ids stand at positions first, first + 1, ...; to `removed` [L, H, S] keys the action is done.
 
         Returns logits [n, V], raw attention maps [L, H, n, S] and norms of the residual stream [L + 1, n].
         """
@@ -175,7 +187,7 @@ class Transformer:
             before = (lambda x, norm: x) if self.post_norm else self.norm
             behind = self.norm if self.post_norm else lambda x, norm: x
             h = before(x, block["input_norm"])
-            x = behind(x + self.attention(h, layer, positions, cache, removed, maps), block["input_norm"])
+            x = behind(x + self.attention(h, layer, positions, cache, removed, maps, action), block["input_norm"])
             h = before(x, block["mlp_norm"])
             x = behind(x + (self.experts(h, block) if "router" in block else self.mlp(h, block)), block["mlp_norm"])
             norms.append(np.linalg.norm(x, axis=-1))
