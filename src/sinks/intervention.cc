@@ -21,9 +21,23 @@ std::size_t share_of(std::size_t count, double ratio) {
   return static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(count) * just_below_one));
 }
 
+// Step 3 of the definition: those among which the largest are taken.
+std::vector<int> candidates_of(std::span<const double> scores, const InterventionOptions& options) {
+  switch (options.rule) {
+    case SinkRule::paper:
+      return above_others(scores, options.scale, options.epsilon);
+    case SinkRule::topk:
+      return all_positions(scores.size());
+    default:
+      throw UsageError("--sink-rule {} only measures; paper and topk choose keys to remove",
+                       name_of(options.rule));
+  }
+}
+
 }  // namespace
 
 void validate(const InterventionOptions& options) {
+  candidates_of({}, options);
   if (options.top_k < 0)
     throw UsageError("--sink-top-k must be at least 0 (0 removes nothing), not {}", options.top_k);
   if (!(options.epsilon >= 0) || !std::isfinite(options.epsilon))
@@ -38,11 +52,8 @@ std::vector<int> choose_keys(std::span<const float> columns, std::span<const flo
   if (options.top_k == 0) return {};
   const std::vector<double> scores =
       scores_of(columns, options.exclude_self ? diagonal : std::span<const float>());
-  // Step 3 of the definition: candidates by the rule, then by rank, then the share that is kept.
-  std::vector<int> candidates = options.rule == SinkRule::paper
-                                    ? above_others(scores, options.scale, options.epsilon)
-                                    : all_positions(scores.size());
-  std::vector<int> picked = largest(scores, std::move(candidates), options.top_k);
+  // Candidates by the rule, then by rank, then the share that is kept.
+  std::vector<int> picked = largest(scores, candidates_of(scores, options), options.top_k);
   picked.resize(share_of(picked.size(), options.mask_sink_ratio));
   return picked;
 }
