@@ -133,6 +133,8 @@ TEST_F(HostileRun, ValuesThatCannotBe) {
   expect_refused(arrays, "column_sum is nan at step 1, class decoded, layer 0, head 1, key 3");
   arrays.sums[48] = INFINITY;
   expect_refused(arrays, "column_sum is inf");
+  arrays.sums[48] = 3e38F;
+  expect_refused(arrays, "column_sum is 3e+38");
   arrays.sums[48] = -0.5F;
   expect_refused(arrays, "column_sum is -0.5");
   expect_refused({.prompt_length = 6}, "prompt_length is 6; it must lie between 0 and the 5 positions");
