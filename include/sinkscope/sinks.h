@@ -17,11 +17,14 @@
 
 namespace sinkscope {
 
-/// What makes key j a sink. Later rules (z-score, visible mean, soft membership) get their name here and
-/// their case in detect_sinks.
+/// What makes key j a sink; inequalities are strict. mean and std are those of C over the S positions, std
+/// with the divisor S.
 enum class SinkRule {
-  paper,  ///< C_j > (sum_k C_k - C_j) / (S-1) + epsilon: more than the mean of the others by epsilon; strict
-  topk,   ///< the top_k keys with the largest C, whatever their size
+  paper,    ///< C_j > (sum_k C_k - C_j) / (S-1) + epsilon: more than the mean of the others by epsilon
+  topk,     ///< the top_k keys with the largest C, whatever their size
+  zscore,   ///< C_j > mean + z * std
+  visible,  ///< C_j / (number of queries that see key j) > epsilon
+  soft,     ///< sigmoid(steepness * (C_j - (mean + z * std))) > 1/2
 };
 
 /// The unit in which C_j and epsilon are compared.
@@ -41,17 +44,39 @@ enum class SinkSource {
 struct DetectionOptions {
   SinkRule rule = SinkRule::paper;
   SinkScale scale = SinkScale::sum;
-  double epsilon = 3;  ///< rule paper; on `scale`, finite, >= 0
-  int top_k = 1;       ///< rule topk; >= 0, more than S means all
+  double epsilon = 3;    ///< rules paper (on `scale`) and visible; finite, >= 0
+  int top_k = 1;         ///< rule topk; >= 0, more than S means all
+  double z = 3;          ///< rules zscore and soft; finite, >= 0
+  double steepness = 5;  ///< rule soft, the literature's a, per unit of `scale`; finite, > 0
+  bool causal = false;   ///< rule visible: key k is seen by the S - k queries from it on, else by all S
 };
+
+/// What the literature uses with each rule: paper epsilon 3; topk 1; zscore z 3; visible epsilon 0.3; soft z
+/// 2, steepness 5.
+DetectionOptions default_detection(SinkRule rule);
+
+/// Throws UsageError naming the value that is negative, not a number or out of range.
+void validate_detection(const DetectionOptions& options);
 
 /// The sinks of one (step, layer, head), ascending. `columns` is [S], in the sum scale whatever options.scale
 /// says.
 ///
-/// Rule paper fires iff C_j - threshold_j > 1e-6 * max(C_j, threshold_j): rounding cannot make a sink of
-/// uniform attention at any epsilon >= 0. A single key (S = 1) has no others to exceed and is never a sink by
-/// this rule. Rule topk breaks ties towards the lower index. Throws Error when a column sum is not finite.
+/// All rules but topk fire iff value_j - threshold_j > 1e-6 * max(value_j, threshold_j): rounding cannot make
+/// a sink of uniform attention at any epsilon or z >= 0. A single key (S = 1) has no others to exceed and is
+/// never a sink by rules that compare with them. Rule topk breaks ties towards the lower index. Throws Error
+/// when a column sum is not finite.
 std::vector<int> detect_sinks(std::span<const float> columns, const DetectionOptions& options);
+
+/// [S]: key j is a sink at every threshold below its margin, and at none from it on. The threshold is epsilon
+/// of rules paper and visible, z of rules zscore and soft. -infinity where no threshold makes it one. Throws
+/// as detect_sinks, and UsageError for rule topk, which has no threshold.
+std::vector<double> sink_margins(std::span<const float> columns, const DetectionOptions& options);
+
+/// [S] of rule soft, in [0, 1]: sigmoid(steepness * (C_j - (mean + z * std))) on options.scale.
+std::vector<double> soft_memberships(std::span<const float> columns, const DetectionOptions& options);
+
+/// [S], alpha_k: the mean attention that key k gets from the queries that can see it; [0, 1].
+std::vector<double> visible_means(std::span<const float> columns, bool causal);
 
 /// What an intervention of equal budget removes in place of the keys that were picked: as many others.
 enum class SinkControl {
@@ -74,7 +99,7 @@ enum class SinkRank {
 struct InterventionOptions {
   int top_k = 0;       ///< `--sink-top-k`: keys removed per layer and head at most; 0 = no intervention
   double epsilon = 0;  ///< `--epsilon`: of rule paper, on `scale`; finite, >= 0
-  SinkRule rule = SinkRule::paper;    ///< `--sink-rule`; with topk every position is a candidate
+  SinkRule rule = SinkRule::paper;    ///< `--sink-rule`: paper, or topk: every position is a candidate
   SinkScale scale = SinkScale::sum;   ///< `--sink-scale`
   SinkSource from = SinkSource::raw;  ///< `--sink-from`: which column sums the caller hands in
   bool exclude_self = false;          ///< `--exclude-self`: rank and decide on C'_j = C_j - A_jj

@@ -23,6 +23,19 @@ std::size_t share_of(std::size_t count, double ratio) {
   return static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(count) * just_below_one));
 }
 
+// Step 3 of the definition: those among which the largest are taken.
+std::vector<int> candidates_of(std::span<const double> scores, const InterventionOptions& options) {
+  switch (options.rule) {
+    case SinkRule::paper:
+      return above_others(scores, options.scale, options.epsilon);
+    case SinkRule::topk:
+      return all_positions(scores.size());
+    default:
+      throw UsageError("--sink-rule {} only measures; paper and topk choose keys to remove",
+                       name_of(options.rule));
+  }
+}
+
 // Keys that may be masked at all, ascending.
 std::vector<int> allowed_keys(const KeyScores& scores, const InterventionOptions& options) {
   std::vector<int> keys = all_positions(scores.columns.size());
@@ -33,17 +46,13 @@ std::vector<int> allowed_keys(const KeyScores& scores, const InterventionOptions
   return keys;
 }
 
-// Step 3 of the definition: candidates by the rule, then by rank, then the share that is kept. `allowed`
-// ascends.
+// Candidates by the rule, then by rank, then the share that is kept. `allowed` ascends.
 std::vector<int> pick(std::span<const double> scores, const std::vector<int>& allowed,
                       const InterventionOptions& options) {
-  std::vector<int> candidates = allowed;
-  if (options.rule == SinkRule::paper) {
-    const std::vector<int> above = above_others(scores, options.scale, options.epsilon);
-    candidates.clear();
-    std::set_intersection(above.begin(), above.end(), allowed.begin(), allowed.end(),
-                          std::back_inserter(candidates));
-  }
+  const std::vector<int> by_rule = candidates_of(scores, options);
+  std::vector<int> candidates;
+  std::set_intersection(by_rule.begin(), by_rule.end(), allowed.begin(), allowed.end(),
+                        std::back_inserter(candidates));
   std::vector<int> picked = largest(scores, std::move(candidates), options.top_k);
   picked.resize(share_of(picked.size(), options.mask_sink_ratio));
   return picked;
@@ -86,6 +95,7 @@ ChosenKeys matched_keys(const KeyScores& scores, const std::vector<int>& picked,
 }  // namespace
 
 void validate(const InterventionOptions& options) {
+  candidates_of({}, options);
   if (options.top_k < 0)
     throw UsageError("--sink-top-k must be at least 0 (0 removes nothing), not {}", options.top_k);
   if (!(options.epsilon >= 0) || !std::isfinite(options.epsilon))

@@ -13,7 +13,11 @@ namespace {
 template <typename Value, std::size_t N>
 using NameTable = std::array<std::pair<Value, std::string_view>, N>;
 
-constexpr NameTable<SinkRule, 2> rule_names{{{SinkRule::paper, "paper"}, {SinkRule::topk, "topk"}}};
+constexpr NameTable<SinkRule, 5> rule_names{{{SinkRule::paper, "paper"},
+                                             {SinkRule::topk, "topk"},
+                                             {SinkRule::zscore, "zscore"},
+                                             {SinkRule::visible, "visible"},
+                                             {SinkRule::soft, "soft"}}};
 constexpr NameTable<SinkScale, 3> scale_names{
     {{SinkScale::sum, "sum"}, {SinkScale::mean, "mean"}, {SinkScale::percent, "percent"}}};
 constexpr NameTable<SinkSource, 2> source_names{{{SinkSource::raw, "raw"}, {SinkSource::masked, "masked"}}};

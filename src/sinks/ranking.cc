@@ -7,12 +7,6 @@
 #include <numeric>
 
 namespace sinkscope {
-namespace {
-
-// A sink has to stand out by more than this share of its score, or the rounding of float32 column sums would
-// make sinks of uniform attention at epsilon = 0.
-constexpr double rounding_guard = 1e-6;
-
 double scale_factor(SinkScale scale, std::size_t positions) {
   switch (scale) {
     case SinkScale::sum:
@@ -24,8 +18,6 @@ double scale_factor(SinkScale scale, std::size_t positions) {
   }
   throw Error("unknown sink scale {}", static_cast<int>(scale));
 }
-
-}  // namespace
 
 std::vector<double> scores_of(std::span<const float> columns, std::span<const float> diagonal) {
   std::vector<double> scores(columns.begin(), columns.end());
@@ -54,6 +46,41 @@ std::vector<int> above_others(std::span<const double> scores, SinkScale scale, d
     if (value - threshold > rounding_guard * std::max(value, threshold)) found.push_back(static_cast<int>(j));
   }
   return found;
+}
+
+Spread spread_of(std::span<const double> scores) {
+  const auto count = static_cast<double>(scores.size());
+  Spread spread;
+  spread.mean = std::accumulate(scores.begin(), scores.end(), 0.0) / count;
+  double squares = 0;
+  for (const double score : scores) squares += (score - spread.mean) * (score - spread.mean);
+  spread.deviation = std::sqrt(squares / count);
+  return spread;
+}
+
+Comparison compare(std::span<const double> scores, const DetectionOptions& options) {
+  Comparison comparison;
+  if (scores.empty() || (scores.size() < 2 && options.rule != SinkRule::visible)) return comparison;
+  const std::size_t count = scores.size();
+  const double factor = scale_factor(options.scale, count);
+  comparison.values.assign(scores.begin(), scores.end());
+  if (options.rule == SinkRule::visible) {
+    for (std::size_t k = 0; k < count; ++k)
+      comparison.values[k] /= static_cast<double>(options.causal ? count - k : count);
+    comparison.bases.assign(count, 0);
+    return comparison;
+  }
+  for (double& value : comparison.values) value *= factor;
+  if (options.rule == SinkRule::paper) {
+    const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+    for (const double score : scores)
+      comparison.bases.push_back(factor * ((total - score) / static_cast<double>(count - 1)));
+    return comparison;
+  }
+  const Spread spread = spread_of(comparison.values);
+  comparison.bases.assign(count, spread.mean);
+  comparison.unit = spread.deviation;
+  return comparison;
 }
 
 std::vector<int> largest(std::span<const double> scores, std::vector<int> candidates, int count) {

@@ -43,9 +43,10 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto result = run_program({"plot", "x"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
-  EXPECT_THAT(result.error,
-              HasSubstr("run, forward, score, tokenize, inspect, fetch, bench, make-checkpoint, train, "
-                        "train-tokenizer"));
+  EXPECT_THAT(
+      result.error,
+      HasSubstr("run, measure, forward, score, tokenize, inspect, fetch, bench, make-checkpoint, train, "
+                "train-tokenizer"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {

@@ -129,7 +129,8 @@ TEST(Detection, RefusesWhatCannotBeCompared) {
 }
 
 TEST(SinkNames, GoThereAndBack) {
-  for (const SinkRule rule : {SinkRule::paper, SinkRule::topk})
+  for (const SinkRule rule :
+       {SinkRule::paper, SinkRule::topk, SinkRule::zscore, SinkRule::visible, SinkRule::soft})
     EXPECT_EQ(parse_sink_rule(name_of(rule)), rule);
   for (const SinkScale scale : {SinkScale::sum, SinkScale::mean, SinkScale::percent})
     EXPECT_EQ(parse_sink_scale(name_of(scale)), scale);
@@ -139,8 +140,9 @@ TEST(SinkNames, GoThereAndBack) {
 }
 
 TEST(SinkNames, UnknownOnesNameTheOptionAndTheChoices) {
-  EXPECT_THAT([] { parse_sink_rule("papr"); },
-              ThrowsMessage<UsageError>("--sink-rule takes paper or topk, not 'papr'"));
+  EXPECT_THAT(
+      [] { parse_sink_rule("papr"); },
+      ThrowsMessage<UsageError>("--sink-rule takes paper or topk or zscore or visible or soft, not 'papr'"));
   EXPECT_THAT([] { parse_sink_scale(""); }, ThrowsMessage<UsageError>(HasSubstr("--sink-scale")));
   EXPECT_THAT([] { parse_sink_source("rawest"); }, ThrowsMessage<UsageError>(HasSubstr("--sink-from")));
 }

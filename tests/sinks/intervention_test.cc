@@ -43,6 +43,14 @@ TEST(ChooseKeys, WithRuleTopkEveryPositionIsACandidate) {
   EXPECT_EQ(choose_keys(columns, {}, {.top_k = 1000, .rule = SinkRule::topk}).size(), 8U);
 }
 
+TEST(ChooseKeys, RulesThatOnlyMeasureAreRefused) {
+  for (const SinkRule rule : {SinkRule::zscore, SinkRule::visible, SinkRule::soft}) {
+    EXPECT_THAT([&] { validate(InterventionOptions{.rule = rule}); },
+                ThrowsMessage<UsageError>(HasSubstr("--sink-rule")));
+    EXPECT_THROW(choose_keys(columns, {}, {.top_k = 1, .rule = rule}), UsageError);
+  }
+}
+
 TEST(ChooseKeys, TheScaleIsThatOfEpsilon) {
   EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 2, .scale = SinkScale::mean}), IsEmpty());
   EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 2.0 / 8, .scale = SinkScale::mean}),

@@ -1,0 +1,112 @@
+#include "measure/sample_steps.h"
+
+#include <fmt/ranges.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace sinkscope {
+namespace {
+
+// More than any row of attention can add up to, and far from where the sum of three becomes infinite.
+constexpr float most_sum = 1e30F;
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
+
+bool is_cached(const nlohmann::ordered_json& options) {
+  if (!options.is_object() || !options.contains("cache")) return false;
+  const auto& cache = options.at("cache");
+  return cache.is_string() && cache != "none";
+}
+
+// Runs without what is measured here, told apart from broken ones.
+void check_presence(const NpzFile& file, const std::string& where) {
+  if (file.contains("column_sum")) return;
+  if (file.contains("last_row_0"))
+    throw Error(
+        "{} is a sample of an autoregressive model, which has rows instead of column sums; measure "
+        "reads runs of diffusion models",
+        where);
+  if (file.contains("states"))
+    throw Error("{} has no array column_sum; record the run without --capture none", where);
+}
+
+}  // namespace
+
+RunShape shape_of(const RunInfo& info) {
+  return {info.model.layers, info.model.heads, info.model.mask_id, is_cached(info.options)};
+}
+
+SampleSteps::SampleSteps(const std::filesystem::path& file, const RunShape& run)
+    : where_(file.string()), file_(file), run_(run) {
+  check_presence(file_, where_);
+  const NpzArray sums = file_.array("column_sum");
+  if (sums.type != ArrayType::float16 && sums.type != ArrayType::float32)
+    throw Error("{}: column_sum holds {}; float16 or float32 is right", where_, name_of(sums.type));
+  const std::vector<std::int64_t> states = file_.array("states").shape;
+  if (states.size() != 2 || states[0] < 2 || states[1] < 1)
+    throw Error("{}: states has the shape {}; [T+1,S] with T and S of at least 1 is right", where_,
+                shape_text(states));
+  const std::vector<std::int64_t> right{states[0] - 1, 3, run.layers, run.heads, states[1]};
+  if (sums.shape != right)
+    throw Error("{}: column_sum has the shape {}; states and run.json ask for [T,3,L,H,S] = {}", where_,
+                shape_text(sums.shape), shape_text(right));
+  shape_ = {static_cast<std::size_t>(right[0]), static_cast<std::size_t>(right[4]),
+            static_cast<std::size_t>(right[2]), static_cast<std::size_t>(right[3])};
+  if (shape_.maps() == 0) throw Error("{}: column_sum has no layer or no head", where_);
+  prompt_length_ = file_.int32_scalar("prompt_length");
+  if (prompt_length_ < 0 || prompt_length_ > states[1])
+    throw Error("{}: prompt_length is {}; it must lie between 0 and the {} positions", where_, prompt_length_,
+                states[1]);
+  states_ = file_.int32s("states");
+  const auto negative = std::find_if(states_.begin(), states_.end(), [](auto id) { return id < 0; });
+  if (negative != states_.end())
+    throw Error("{}: states holds the id {}; ids are at least 0", where_, *negative);
+}
+
+void SampleSteps::read(std::size_t t, Step& step) const {
+  step.shape = shape_;
+  step.number = t;
+  const auto first = states_.begin() + static_cast<std::ptrdiff_t>(t * shape_.positions);
+  step.ids.assign(first, first + static_cast<std::ptrdiff_t>(shape_.positions));
+  step.status.clear();
+  for (std::size_t j = 0; j < shape_.positions; ++j)
+    step.status.push_back(run_.mask_id && step.ids[j] == *run_.mask_id   ? TokenStatus::masked
+                          : j < static_cast<std::size_t>(prompt_length_) ? TokenStatus::prompt
+                                                                         : TokenStatus::decoded);
+  step.by_class = file_.floats("column_sum", t, 1);
+  check_sums(step);
+  count_queries(step);
+}
+
+void SampleSteps::check_sums(const Step& step) const {
+  for (std::size_t i = 0; i < step.by_class.size(); ++i) {
+    const float sum = step.by_class[i];
+    if (sum >= 0 && sum <= most_sum) continue;
+    const std::size_t map = i / shape_.positions;
+    throw Error(
+        "{}: column_sum is {} at step {}, class {}, layer {}, head {}, key {}; sums of attention lie "
+        "between 0 and the number of queries",
+        where_, sum, step.number, status_names[map / shape_.maps()], map % shape_.maps() / shape_.heads,
+        map % shape_.heads, i % shape_.positions);
+  }
+}
+
+void SampleSteps::count_queries(Step& step) const {
+  step.queries = {};
+  if (!run_.cached) {
+    for (const TokenStatus status : step.status) ++step.queries[static_cast<std::size_t>(status)];
+    return;
+  }
+  // Each query's row adds up to 1.
+  for (std::size_t c = 0; c < status_count; ++c) {
+    const std::span<const float> sums = step.columns_of(static_cast<TokenStatus>(c), 0);
+    step.queries[c] = std::round(std::accumulate(sums.begin(), sums.end(), 0.0));
+  }
+}
+
+}  // namespace sinkscope
