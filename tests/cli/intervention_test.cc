@@ -1,0 +1,110 @@
+// Interventions as on the command line; what they compute is held against tests/cli/reference.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/program.h"
+
+namespace sinkscope {
+namespace {
+
+using nlohmann::json;
+using testing::content_of;
+using ::testing::HasSubstr;
+using testing::run_program;
+using testing::TemporaryFolder;
+
+class Intervention : public ::testing::TestWithParam<const char*> {
+ protected:
+  testing::ProgramResult run(const std::string& name, const std::vector<std::string>& more) const {
+    const std::string model = GetParam();
+    std::vector<std::string> arguments{"run",       model,       "--prompt",   "How many apples has Lily?",
+                                       "--prompt",  "Once",      "--gen-len",  "8",
+                                       "--capture", "columns",   "--dtype",    "f32",
+                                       "--quiet",   "--run-dir", folder / name};
+    if (model == "tiny-llada") arguments.insert(arguments.end(), {"--steps", "8", "--block-len", "4"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments);
+  }
+  std::vector<json> ids_of(const std::string& name) const {
+    std::vector<json> ids;
+    std::istringstream lines(content_of(folder / (name + "/samples.jsonl")));
+    for (std::string line; std::getline(lines, line);) ids.push_back(json::parse(line)["output_ids"]);
+    return ids;
+  }
+  json sink_of(const std::string& name) const {
+    return json::parse(content_of(folder / (name + "/run.json")))["sink"];
+  }
+  TemporaryFolder folder;
+};
+
+TEST_P(Intervention, ThatNeverHappensChangesNoToken) {
+  ASSERT_EQ(run("plain", {}).status, 0);
+  ASSERT_EQ(run("never", {"--sink-top-k", "3", "--sink-steps", "1000"}).status, 0);
+  ASSERT_EQ(run("nowhere", {"--sink-top-k", "3", "--epsilon", "1000000"}).status, 0);
+  EXPECT_EQ(ids_of("never"), ids_of("plain"));
+  EXPECT_EQ(ids_of("nowhere"), ids_of("plain"));
+}
+
+TEST_P(Intervention, OfScaleOneIsNoneUpToRounding) {
+  ASSERT_EQ(run("plain", {}).status, 0);
+  ASSERT_EQ(run("one", {"--sink-top-k", "3", "--sink-action", "scale", "--sink-eta", "1"}).status, 0);
+  EXPECT_EQ(ids_of("one"), ids_of("plain"));
+}
+
+TEST_P(Intervention, IsNotedInTheRun) {
+  const auto result = run("run", {"--sink-top-k", "2", "--sink-control", "random", "--sink-action",
+                                  "value-mean", "--sink-layers", "0-1", "--seed", "5"});
+  ASSERT_EQ(result.status, 0) << result.error;
+  EXPECT_EQ(sink_of("run")["control"], "random");
+  EXPECT_EQ(sink_of("run")["action"], "value-mean");
+  const json options = json::parse(content_of(folder / "run/run.json"))["options"];
+  EXPECT_EQ(options["sink_layers"], "0-1");
+}
+
+TEST_P(Intervention, WrongOptionsAreNamedBeforeAnythingIsWritten) {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> cases{
+      {{"--sink-control", "some"}, "--sink-control"},
+      {{"--sink-layers", "99"}, "--sink-layers names 99"},
+      {{"--sink-heads", "0-99"}, "--sink-heads names 99"},
+      {{"--sink-steps", "3-1"}, "--sink-steps \"3-1\" is not of the form"},
+      {{"--sink-positions", "prompt,all"}, "--sink-positions"},
+      {{"--sink-eta", "0.5"}, "--sink-eta is for --sink-action scale"},
+      {{"--sink-action", "scale", "--sink-eta", "0"}, "--sink-eta must lie between"},
+      {{"--sink-rule", "zscore"}, "zscore"}};
+  for (const auto& [options, message] : cases) {
+    std::vector<std::string> all = options;
+    all.insert(all.end(), {"--sink-top-k", "1"});
+    const auto result = run("wrong", all);
+    EXPECT_NE(result.status, 0) << message;
+    EXPECT_THAT(result.error, HasSubstr(message));
+    EXPECT_FALSE(std::filesystem::exists(folder / "wrong"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Intervention, ::testing::Values("tiny-llada", "stories260k"),
+                         [](const auto& model) {
+                           return std::string(model.param) == "tiny-llada" ? "diffusion" : "autoregressive";
+                         });
+
+TEST(InterventionKinds, RankingsAndResetsBelongToOneKindOfModel) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& model, const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"run",       model,          "--prompt",     "a",
+                                       "--run-dir", folder / "run", "--sink-top-k", "1"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.status, 2) << model;
+    return result.error;
+  };
+  EXPECT_THAT(refused("tiny-llada", {"--sink-rank", "visible"}),
+              HasSubstr("--sink-rank visible is for autoregressive"));
+  EXPECT_THAT(refused("tiny-llada", {"--sink-rank", "last"}),
+              HasSubstr("--sink-rank last is for autoregressive"));
+  EXPECT_THAT(refused("stories260k", {"--sink-reset-at-block"}),
+              HasSubstr("--sink-reset-at-block is for LLaDA"));
+}
+
+}  // namespace
+}  // namespace sinkscope
