@@ -66,9 +66,7 @@ void refuse_unknown_keys(const ConfigSource& source) {
 }
 
 std::int64_t count_or_zero(const ConfigSource& source, const char* key, std::int64_t largest) {
-  const Json* value = find_key(source, key);
-  if (value != nullptr && value->is_number_integer() && *value == 0) return 0;
-  return optional_count(source, key, largest).value_or(0);
+  return optional_count_or_zero(source, key, largest).value_or(0);
 }
 
 // What is of no meaning, or cannot be, together.
@@ -118,6 +116,9 @@ AttentionVariant read_attention_variant(const ConfigSource& source, const ModelC
   variant.similarity = choice(source, "similarity", similarities, variant.similarity);
   variant.normalised = optional_flag(source, "normalised").value_or(true);
   variant.p = positive("p", 1);
+  // Z grows like the number of keys to the power of 1 / p, which has to stay a number.
+  if (variant.p < 0.25 || variant.p > 64)
+    throw Error("{}: p is {}; it should be from 0.25 to 64", source.where, variant.p);
   variant.scale = positive("scale", 1);
   variant.slot = choice(source, "slot", slots, variant.slot);
   variant.slot_shared = optional_flag(source, "slot_shared").value_or(false);

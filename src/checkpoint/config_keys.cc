@@ -59,6 +59,15 @@ std::optional<std::int64_t> optional_count(const ConfigSource& source, std::stri
   return count;
 }
 
+std::optional<std::int64_t> optional_count_or_zero(const ConfigSource& source, std::string_view key,
+                                                   std::int64_t largest) {
+  const Json* value = find_key(source, key);
+  if (value == nullptr) return std::nullopt;
+  const auto count = integer_in(*value, 0, largest);
+  if (!count) refuse(source, key, *value, fmt::format("an integer from 0 to {}", largest));
+  return count;
+}
+
 std::int64_t required_count(const ConfigSource& source, std::string_view key, std::int64_t largest) {
   const auto count = optional_count(source, key, largest);
   if (!count) refuse_absence(source, key);

@@ -26,6 +26,10 @@ std::optional<std::int64_t> optional_count(const ConfigSource& source, std::stri
 /// The same; its absence is an Error.
 std::int64_t required_count(const ConfigSource& source, std::string_view key, std::int64_t largest);
 
+/// An integer in [0, largest]; none when absent.
+std::optional<std::int64_t> optional_count_or_zero(const ConfigSource& source, std::string_view key,
+                                                   std::int64_t largest);
+
 /// A number above 0 and at most largest; none when absent.
 std::optional<double> optional_positive(const ConfigSource& source, std::string_view key, double largest);
 double required_positive(const ConfigSource& source, std::string_view key, double largest);

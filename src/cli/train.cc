@@ -13,6 +13,7 @@
 #include "cli/option_table.h"
 #include "cli/progress.h"
 #include "cli/threads.h"
+#include "draw/gnuplot.h"
 #include "draw/training_curves.h"
 #include "train/trainer.h"
 
@@ -37,10 +38,20 @@ void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+// The model is there, whatever becomes of its picture.
+void plot(const std::filesystem::path& folder, bool quiet) {
+  try {
+    note(quiet, plot_training(folder / "metrics.jsonl", folder).string());
+  } catch (const Error& error) {
+    note(false, error.what());
+  }
+}
+
 void train_command(const TrainOptions& options) {
   if (options.out.empty()) throw UsageError("--out is empty; it names the folder of the run");
   const TrainConfig config = read_train_config(options.config);
   const at::Device device = parse_device(options.device);
+  if (options.plot) require_gnuplot();
   use_threads(options.threads.value_or(default_threads()));
   const c10::InferenceMode with_gradients(false);
   std::signal(SIGINT, ask_to_stop);
@@ -62,13 +73,13 @@ void train_command(const TrainOptions& options) {
   const TrainingEnd end = train(config, run);
   bar.finish();
   const std::string seconds = duration_text(bar.elapsed());
-  if (options.plot) note(options.quiet, plot_training(run.folder / "metrics.jsonl", run.folder).string());
   if (!end.finished)
     note(false, fmt::format("stopped behind step {} of {}; `sinkscope train {} --out {} --resume` goes on",
                             end.step, config.steps, options.config, options.out));
   else
     note(options.quiet, fmt::format("{}: {} parameters, {} steps, {}; the model is {}/latest", options.out,
                                     end.parameters, end.step, seconds, options.out));
+  if (options.plot) plot(run.folder, options.quiet);
 }
 
 }  // namespace

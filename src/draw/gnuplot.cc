@@ -116,6 +116,8 @@ void run_gnuplot(const std::string& script, const std::string& what) {
     throw Error("gnuplot did not draw {}: {}", what, reason(said));
 }
 
+void require_gnuplot() { run_gnuplot("", "nothing"); }
+
 std::string gnuplot_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "''" : std::string(1, c);

@@ -9,6 +9,9 @@ namespace sinkscope {
 /// it ends with an error (with its first line). `what` names the picture in errors.
 void run_gnuplot(const std::string& script, const std::string& what);
 
+/// Throws as run_gnuplot() where gnuplot is not installed: asked before the work whose result it shall draw.
+void require_gnuplot();
+
 /// The text between single quotes, as gnuplot takes it without interpreting anything.
 std::string gnuplot_quoted(const std::string& text);
 

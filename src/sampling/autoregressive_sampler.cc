@@ -50,7 +50,7 @@ class Decoder {
 
  private:
   void read_prompts();
-  void remember_prompts(const CachedTokens& cached, const Observation& seen);
+  void remember_prompts(const TokenBatch& prompts, const CachedTokens& cached, const Observation& seen);
   Step make_step();
   std::vector<std::uint8_t> choose_removed(const Step& step);
   void choose_for(Sequence& sequence);
@@ -144,19 +144,19 @@ void Decoder::read_prompts() {
                       .capture = sums_queries() ? Capture::columns : Capture::none,
                       .cached = &cached},
                      workspace_);
-  if (sums_queries()) remember_prompts(cached, forwarded.observation);
+  if (sums_queries()) remember_prompts(batch, cached, forwarded.observation);
 }
 
-// Column sums over the prompts' queries but the last one's.
-void Decoder::remember_prompts(const CachedTokens& cached, const Observation& seen) {
+// Column sums over the queries that were read, of the keys that were read: without the last token, or where
+// it belongs to a prefix with it.
+void Decoder::remember_prompts(const TokenBatch& prompts, const CachedTokens& cached,
+                               const Observation& seen) {
   const at::Tensor columns = seen.column_sum.sum(0);
-  std::int64_t first_key = 0;
-  for (const std::int64_t slot : cached.slots) {
-    Sequence& sequence = sequences_[static_cast<std::size_t>(slot)];
-    const std::int64_t keys = sequence.length() - 1;
-    sequence.total = columns.narrow(2, first_key, keys).contiguous();
-    sequence.total_diagonal = seen.diagonal.narrow(2, first_key, keys).contiguous();
-    first_key += keys;
+  for (std::size_t b = 0; b < cached.slots.size(); ++b) {
+    Sequence& sequence = sequences_[static_cast<std::size_t>(cached.slots[b])];
+    const std::int64_t first = prompts.offsets[b], keys = prompts.offsets[b + 1] - first;
+    sequence.total = columns.narrow(2, first, keys).contiguous();
+    sequence.total_diagonal = seen.diagonal.narrow(2, first, keys).contiguous();
   }
 }
 
@@ -283,6 +283,7 @@ at::Tensor Decoder::queries_that_see(std::int64_t layer, std::int64_t keys) cons
 void Decoder::remember_sums(Sequence& sequence, const at::Tensor& row, const at::Tensor& diagonal) const {
   const std::int64_t length = sequence.length();
   const auto add = [&](at::Tensor& total, const at::Tensor& own) {
+    if (total.defined() && total.size(2) == length) return;  // the query was read with the prompt
     total = total.defined() ? at::constant_pad_nd(total, {0, 1}) + own : own.contiguous();
   };
   add(sequence.total, row);

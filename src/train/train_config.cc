@@ -12,6 +12,7 @@
 #include "checkpoint/attention_variant_config.h"
 #include "checkpoint/config_keys.h"
 #include "checkpoint/limits.h"
+#include "checkpoint/message.h"
 
 namespace sinkscope {
 namespace {
@@ -49,15 +50,16 @@ std::optional<std::string> optional_text(const ConfigSource& source, const char*
 double number_or(const ConfigSource& source, const char* key, double otherwise, double largest) {
   const Json* value = find_key(source, key);
   if (value == nullptr) return otherwise;
-  if (value->is_number() && value->get<double>() == 0) return 0;
-  return optional_positive(source, key, largest).value_or(otherwise);
+  const bool right = value->is_number() && value->get<double>() >= 0 && value->get<double>() <= largest;
+  if (!right)
+    throw Error("{}: {} is {}; it should be a number from 0 to {}", source.where, key, shown(*value),
+                largest);
+  return value->get<double>();
 }
 
 std::int64_t count_or(const ConfigSource& source, const char* key, std::int64_t otherwise,
                       std::int64_t largest = most_steps) {
-  const Json* value = find_key(source, key);
-  if (value != nullptr && value->is_number_integer() && *value == 0) return 0;
-  return optional_count(source, key, largest).value_or(otherwise);
+  return optional_count_or_zero(source, key, largest).value_or(otherwise);
 }
 
 template <typename Value>
@@ -156,6 +158,9 @@ DataConfig data_of(const ConfigSource& source, const std::filesystem::path& fold
                        {{"rows", DataLayout::rows}, {"joined", DataLayout::joined}});
   data.answer_only = optional_flag(source, "answer_only").value_or(false);
   data.fill = count_or(source, "fill", 0, most_positions);
+  if (data.layout == DataLayout::joined && (data.answer_only || data.fill > 0))
+    throw Error("{}: {} is for the layout rows; joined texts are cut without regard to where one ends",
+                source.where, data.answer_only ? "answer_only" : "fill");
   return data;
 }
 
@@ -176,13 +181,18 @@ OptimizerConfig optimizer_of(const ConfigSource& source) {
   return optimizer;
 }
 
-ProbeConfig probe_of(const ConfigSource& source, const std::filesystem::path& folder) {
+// Nothing is learnt of positions behind the context.
+ProbeConfig probe_of(const ConfigSource& source, const std::filesystem::path& folder, std::int64_t context) {
   refuse_unknown_keys(source, {"every", "files", "samples", "positions"});
   ProbeConfig probe;
   probe.every = count_or(source, "every", probe.every);
   probe.files = paths(source, "files", folder);
   probe.samples = optional_count(source, "samples", 100000).value_or(probe.samples);
-  probe.positions = optional_count(source, "positions", most_positions).value_or(probe.positions);
+  probe.positions =
+      optional_count(source, "positions", most_positions).value_or(std::min(probe.positions, context));
+  if (probe.every > 0 && (probe.positions < 2 || probe.positions > context))
+    throw Error("{}: positions is {}; it should be from 2 to the context, {}", source.where, probe.positions,
+                context);
   return probe;
 }
 
@@ -231,8 +241,8 @@ TrainConfig read_train_config(const std::filesystem::path& file) {
   if (config.data.fill > 0 && config.objective != Objective::masked_diffusion)
     throw Error("{} data: fill is for the objective masked-diffusion", source.where);
   config.optimizer = optimizer_of(part_of(source, "optimizer"));
-  config.probe = probe_of(part_of(source, "probe"), folder);
   read_training(source, config);
+  config.probe = probe_of(part_of(source, "probe"), folder, config.context);
   // A sink token stands in front of the text.
   config.model.max_positions = config.context + (config.model.attention.slot == KeySlot::sink_token ? 1 : 0);
   if (config.model.attention.prefix >= config.context)

@@ -47,14 +47,14 @@ TokenCache cached_tokens(const std::vector<fs::path>& files, const TrainingToken
   return TokenCache(cache);
 }
 
-// Lines of steps that will be made again go.
+// Lines of steps that will be made again go; the probe of step 0 is made again where nothing was trained yet.
 void cut_metrics(const fs::path& file, std::int64_t step) {
   if (!fs::exists(file)) return;
   std::string kept;
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.value("step", std::int64_t{0}) <= step && json.contains("step"))
+    if (step > 0 && json.is_object() && json.contains("step") && json.value("step", std::int64_t{0}) <= step)
       kept += line + "\n";
   }
   write_file_atomically(file, kept);
@@ -64,18 +64,22 @@ void cut_metrics(const fs::path& file, std::int64_t step) {
 struct Since {
   Clock::time_point begin = Clock::now();
   double loss = 0, token_loss = 0;
-  std::int64_t steps = 0, tokens = 0;
+  std::int64_t passes = 0;  // that asked for something
+  std::int64_t tokens = 0;
 };
 
 struct PassLoss {
-  double loss, token_loss;
-  std::int64_t tokens;
+  bool asked = false;  // for anything: masks are drawn, and may be none
+  double loss = 0, token_loss = 0;
+  std::int64_t tokens = 0;
 };
 
 class Trainer {
  public:
   Trainer(const TrainConfig& config, const TrainingRun& run, const TrainingTokenizer& tokenizer);
 
+  /// What comes before the first step.
+  void begin();
   TrainingEnd go();
 
  private:
@@ -100,6 +104,21 @@ class Trainer {
   Since since_;
 };
 
+// At least one text has to ask for something: an answer within the context, a token behind the prefix.
+void check_asks(const TrainConfig& config, const TokenCache& tokens) {
+  if (config.data.layout == DataLayout::joined) return;
+  for (std::int64_t d = 0; d < tokens.documents(); ++d) {
+    const TokenDocument document = tokens.document(d);
+    const std::int64_t end = std::min<std::int64_t>(config.context, std::ssize(document.ids));
+    const std::int64_t first = config.data.answer_only ? document.prompt_length : 0;
+    if (end > std::max(first, config.model.attention.prefix)) return;
+  }
+  throw Error(
+      "{}: in no text is there a token to learn within the context of {} tokens; a larger context{} would be "
+      "right",
+      config.file.string(), config.context, config.model.attention.prefix > 0 ? " or a smaller prefix" : "");
+}
+
 std::optional<ProbeTexts> probe_of(const TrainConfig& config, const TokenCache& tokens,
                                    const TrainingTokenizer& tokenizer, const TrainingRun& run) {
   if (config.probe.every == 0) return std::nullopt;
@@ -116,6 +135,7 @@ Trainer::Trainer(const TrainConfig& config, const TrainingRun& run, const Traini
       order_(tokens_, config, tokenizer.eos),
       probe_(probe_of(config, tokens_, tokenizer, run)),
       state_(first_state()) {
+  check_asks(config, tokens_);
   const fs::path metrics = run.folder / "metrics.jsonl";
   cut_metrics(metrics, state_.step);
   metrics_ = std::make_unique<OutputFile>(metrics, O_WRONLY | O_CREAT | O_APPEND, metrics.string());
@@ -133,7 +153,7 @@ PassLoss Trainer::pass(std::int64_t number) {
   const TrainingTask task = make_task(order_.batch(number), config_, tokenizer_.mask, number,
                                       1.0 / static_cast<double>(config_.accumulate));
   const std::int64_t tokens = task.rows * task.length;
-  if (task.predicted.rows.numel() == 0) return {0, 0, tokens};
+  if (task.predicted.rows.numel() == 0) return {false, 0, 0, tokens};
   const ProductPrecision precision = config_.bfloat16 ? ProductPrecision::bf16 : ProductPrecision::f32;
   const Backend backend = run_.device.is_cpu() ? Backend::cpu : Backend::aten;
   const at::Tensor hidden = hidden_rows(state_.model, task.ids.to(run_.device), task.rows, precision);
@@ -143,7 +163,7 @@ PassLoss Trainer::pass(std::int64_t number) {
     throw Error("the loss is not finite in step {}; a smaller learning_rate or clip would be right",
                 number / config_.accumulate + 1);
   entropy.loss.backward();
-  return {loss, entropy.row_losses.mean().item<double>(), tokens};
+  return {true, loss, entropy.row_losses.mean().item<double>(), tokens};
 }
 
 // The optimiser's step. Returns the gradient's norm before clipping.
@@ -176,23 +196,23 @@ void Trainer::average() {
 void Trainer::step(std::int64_t step) {
   for (std::int64_t a = 0; a < config_.accumulate; ++a) {
     const PassLoss loss = pass((step - 1) * config_.accumulate + a);
-    since_.loss += loss.loss;
-    since_.token_loss += loss.token_loss / static_cast<double>(config_.accumulate);
+    since_.loss += loss.loss * static_cast<double>(config_.accumulate);
+    since_.token_loss += loss.token_loss;
+    since_.passes += loss.asked ? 1 : 0;
     since_.tokens += loss.tokens;
   }
   const double norm = update(step);
   average();
   state_.step = step;
-  ++since_.steps;
   if (step % config_.log_every == 0 || step == config_.steps) report(step, norm);
 }
 
 void Trainer::report(std::int64_t step, double gradient_norm) {
-  const auto steps = static_cast<double>(since_.steps);
+  const auto passes = static_cast<double>(since_.passes);  // without one: 0 / 0, null in the file
   const double seconds = seconds_since(since_.begin);
   const StepReport report{step,
-                          since_.loss / steps,
-                          since_.token_loss / steps,
+                          since_.loss / passes,
+                          since_.token_loss / passes,
                           gradient_norm,
                           learning_rate_at(config_, step),
                           static_cast<double>(since_.tokens) / seconds};
@@ -214,11 +234,14 @@ void Trainer::probe(std::int64_t step) {
   since_.begin += std::chrono::duration_cast<Clock::duration>(Clock::now() - begin);
 }
 
+void Trainer::begin() {
+  if (state_.step == 0 && probe_) probe(0);
+}
+
 TrainingEnd Trainer::go() {
   const auto due = [&](std::int64_t every) {
     return every > 0 && (state_.step % every == 0 || state_.step == config_.steps);
   };
-  if (state_.step == 0 && probe_) probe(0);
   while (state_.step < config_.steps && !stopped()) {
     step(state_.step + 1);
     if (probe_ && due(config_.probe.every)) probe(state_.step);
@@ -294,6 +317,7 @@ TrainingEnd train(const TrainConfig& config, const TrainingRun& run) {
   tokenizer.complete(completed.model);
   if (run.available_bytes) check_memory(completed, *run.available_bytes);
   Trainer trainer(completed, run, tokenizer);
+  trainer.begin();
   made.begin();
   return trainer.go();
 }

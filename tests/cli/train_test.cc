@@ -1,5 +1,6 @@
 // Training as a user starts, kills and goes on with it.
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -148,6 +149,15 @@ TEST_F(Train, WrongUseIsNamed) {
   const auto missing = train("run");
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.error, HasSubstr("missing.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+TEST_F(Train, WithoutGnuplotNothingIsTrainedForAPicture) {
+  testing::ProgramOptions options;
+  options.in_child = [] { ::setenv("PATH", "/nowhere", 1); };
+  const auto result = train("run", {"--plot"}, options);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("gnuplot is not installed"));
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 

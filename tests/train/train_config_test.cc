@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 std::string error_of(const SmallRun& run) {
   try {
@@ -100,7 +101,29 @@ INSTANTIATE_TEST_SUITE_P(
         WrongKey{"/model/attention/prefix", 3, "the objective prefix-lm has it, beside `objective`"},
         WrongKey{"/model/attention/similarity", "cosine", "should be one of softmax, sigmoid"},
         WrongKey{"/model/attention/slot_dims", 3, "slot_dims is for the slot key-bias"},
+        WrongKey{"/model/attention/p", 1e-6, "p is 1e-06; it should be from 0.25 to 64"},
+        WrongKey{"/seed", -1, "an integer from 0 to"}, WrongKey{"/data/fill", 0.5, "an integer from 0 to"},
+        WrongKey{"/optimizer/weight_decay", -1, "weight_decay is -1; it should be a number from 0 to 100"},
+        WrongKey{"/probe/positions", 1, "positions is 1; it should be from 2 to the context, 32"},
+        WrongKey{"/probe/positions", 33, "positions is 33; it should be from 2 to the context, 32"},
         WrongKey{"/tokenizer", nullptr, "tokenizer is missing"}));
+
+TEST(TrainConfig, TheProbeIsWithinTheContext) {
+  SmallRun run;
+  run.config["probe"] = {{"every", 6}};
+  EXPECT_EQ(run.read().probe.positions, 32);
+  run.config["context"] = 256;
+  EXPECT_EQ(run.read().probe.positions, 64);
+}
+
+TEST(TrainConfig, AnswersAndFillAreOfRows) {
+  for (const nlohmann::json& key : {nlohmann::json{{"answer_only", true}}, nlohmann::json{{"fill", 4}}}) {
+    SmallRun run;
+    run.config["data"]["layout"] = "joined";
+    run.config["data"].update(key);
+    EXPECT_THAT([&] { run.read(); }, ThrowsMessage<Error>(HasSubstr("is for the layout rows")));
+  }
+}
 
 TEST(TrainConfig, FillIsForMaskedDiffusion) {
   SmallRun run;

@@ -78,6 +78,48 @@ INSTANTIATE_TEST_SUITE_P(Objectives, TrainerTest, ::testing::Values("masked-diff
                            return test.param[0] == 'm' ? "diffusion" : "autoregressive";
                          });
 
+TEST(Trainer, LossesAreMeansOverPassesThatAskedForSomething) {
+  SmallRun small;  // a prefix of 30 leaves nothing to ask for in any text but the longest
+  small.config["objective"] = "prefix-lm";
+  small.config["prefix"] = 15;
+  small.config["batch"] = 1;
+  small.config["log_every"] = 1;
+  small.config["probe"] = {{"every", 0}};
+  train(small.read(), {small.run()});
+  int asked = 0, silent = 0;
+  for (const auto& line : lines_of(small.run() / "metrics.jsonl")) {
+    (line["loss"].is_null() ? silent : asked) += 1;
+    if (!line["loss"].is_null()) EXPECT_GT(line["loss"].get<double>(), 1);
+  }
+  EXPECT_GT(asked, 0);
+  EXPECT_GT(silent, 0);
+}
+
+TEST(Trainer, DataThatAsksForNothingIsRefused) {
+  SmallRun small;
+  small.config["objective"] = "prefix-lm";
+  small.config["prefix"] = 31;
+  EXPECT_THAT([&] { train(small.read(), {small.run()}); },
+              ThrowsMessage<Error>(HasSubstr("in no text is there a token to learn")));
+  EXPECT_FALSE(std::filesystem::exists(small.run()));
+}
+
+TEST(Trainer, ARunKilledBeforeItsFirstCheckpointProbesStepZeroOnce) {
+  SmallRun small;
+  std::atomic<bool> stop{false};
+  TrainingRun first{small.run()};
+  first.stop = &stop;
+  first.stepped = [&](const StepReport&) { stop = true; };
+  train(small.read(), first);
+  std::filesystem::remove_all(small.run() / "checkpoints");
+  std::filesystem::remove(small.run() / "latest");
+  train(small.read(), {small.run(), true});
+  std::vector<std::int64_t> probes;
+  for (const auto& line : lines_of(small.run() / "metrics.jsonl"))
+    if (line.contains("probe")) probes.push_back(line["step"]);
+  EXPECT_THAT(probes, ElementsAre(0, 6, 12));
+}
+
 TEST(Trainer, LeavesWhatItSays) {
   SmallRun small;
   small.config["weights"] = "bf16";

@@ -15,8 +15,11 @@ import sys
 
 
 def lines(path):
-    with open(path, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"exact_match.py: {path}: {error}") from None
 
 
 def main():

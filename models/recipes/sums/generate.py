@@ -127,7 +127,10 @@ def main():
     for path in paths:
         if os.path.lexists(path):
             raise SystemExit(f"generate.py: {path} exists already; give a folder without it")
-    os.makedirs(options.out, exist_ok=True)
+    try:
+        os.makedirs(options.out, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(f"generate.py: {options.out} cannot be made: {error.strerror}") from None
     write_lines(paths[0], training_lines(options))
     write_lines(paths[1], heldout_lines(options))
 

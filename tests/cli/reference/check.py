@@ -338,7 +338,7 @@ def check_variant_run(check):
             ("learned, post-norm", llama_variant(positions="learned", post_norm=True), PROMPTS),
             ("prefix 6", llama_variant(prefix=6), in_prefix),
             ("prefix 6, window 3, value bias", llama_variant({"sliding_window": 3}, prefix=6, value_bias=True), in_prefix)]:
-        for options in ({"gen_len": 9}, {"gen_len": 9, "sink_top_k": 2}):
+        for options in ({"gen_len": 9}, {"gen_len": 9, "sink_top_k": 2}, {"gen_len": 9, "sink_top_k": 2, "sink_rank": "columns"}):
             check.case(f"Llama, {name}", autoregressive_case, config, prompts, options)
 
 
