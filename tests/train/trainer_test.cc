@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Objectives, TrainerTest, ::testing::Values("masked-diff
                          });
 
 TEST(Trainer, LossesAreMeansOverPassesThatAskedForSomething) {
-  SmallRun small;  // a prefix of 30 leaves nothing to ask for in any text but the longest
+  SmallRun small;  // a prefix of 15 leaves nothing to ask for in the shorter texts
   small.config["objective"] = "prefix-lm";
   small.config["prefix"] = 15;
   small.config["batch"] = 1;
@@ -89,7 +89,9 @@ TEST(Trainer, LossesAreMeansOverPassesThatAskedForSomething) {
   int asked = 0, silent = 0;
   for (const auto& line : lines_of(small.run() / "metrics.jsonl")) {
     (line["loss"].is_null() ? silent : asked) += 1;
-    if (!line["loss"].is_null()) EXPECT_GT(line["loss"].get<double>(), 1);
+    if (!line["loss"].is_null()) {
+      EXPECT_GT(line["loss"].get<double>(), 1);
+    }
   }
   EXPECT_GT(asked, 0);
   EXPECT_GT(silent, 0);
