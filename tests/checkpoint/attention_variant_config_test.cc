@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongVariant{{{"slot", "sink-token"}, {"slot_shared", true}}, "slot_shared is for"},
         WrongVariant{{{"slot", "key-value-bias"}, {"slot_dims", 2}}, "slot_dims is for the slot key-bias"},
         WrongVariant{{{"slot", "key-bias"}, {"slot_dims", 5}},
-                     "slot_dims is 5; it should be an integer from 1 to 4"},
+                     "slot_dims is 5; it should be an integer from 0 to 4"},
         WrongVariant{{{"slot", "key-value-bias"}, {"slot_value", "first"}, {"slot_value_norm", 1}},
                      "slot_value is for the slot key-bias"},
         WrongVariant{{{"slot", "key-bias"}, {"slot_value", "first"}}, "slot_value_norm is the norm"},
