@@ -60,8 +60,9 @@ class Compare : public ::testing::Test {
     run_b.end();
   }
   json compare(std::vector<std::string> options = {}) const { return compare(a, b, std::move(options)); }
-  static json compare(const std::string& a, const std::string& b, std::vector<std::string> options = {}) {
-    options.insert(options.begin(), {"compare", a, b, "--json", "--quiet"});
+  static json compare(const std::string& one, const std::string& other,
+                      std::vector<std::string> options = {}) {
+    options.insert(options.begin(), {"compare", one, other, "--json", "--quiet"});
     const auto result = run_program(options);
     EXPECT_EQ(result.status, 0) << result.error;
     EXPECT_EQ(result.error, "");

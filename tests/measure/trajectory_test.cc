@@ -23,13 +23,13 @@ constexpr RunShape diffusion{1, 1, planted_mask, false}, autoregressive{1, 1, st
 
 class Trajectories : public ::testing::Test {
  protected:
-  Trajectory open(const PlantedTrajectory& sample, const RunShape& run = diffusion) const {
-    sample.write(folder / "sample.npz");
+  Trajectory open(const PlantedTrajectory& planted, const RunShape& run = diffusion) const {
+    planted.write(folder / "sample.npz");
     return {folder / "sample.npz", run};
   }
-  void expect_refused(const PlantedTrajectory& sample, const std::string& message,
+  void expect_refused(const PlantedTrajectory& planted, const std::string& message,
                       const RunShape& run = diffusion) const {
-    EXPECT_THAT([&] { open(sample, run); },
+    EXPECT_THAT([&] { open(planted, run); },
                 ThrowsMessage<Error>(AllOf(HasSubstr("sample.npz"), HasSubstr(message))));
   }
   TemporaryFolder folder;
