@@ -26,6 +26,7 @@ void add_commands(CLI::App& program) {
   program.get_formatter()->column_width(34);
   add_run_command(program);
   add_measure_command(program);
+  add_compare_command(program);
   add_forward_command(program);
   add_score_command(program);
   add_tokenize_command(program);

@@ -17,12 +17,6 @@ std::string field(const OrderedJson& value) {
   return quoted + "\"";
 }
 
-std::string line_of(const std::vector<OrderedJson>& fields) {
-  std::string line;
-  for (std::size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + field(fields[i]);
-  return line + "\n";
-}
-
 // A result with the words that say what it is of.
 struct Entry {
   const OrderedJson& result;
@@ -54,7 +48,7 @@ class Table {
       all.push_back(value(name));
     all.push_back(measured_.at("aggregation").value(aggregation, OrderedJson(nullptr)));
     all.insert(all.end(), fields.begin(), fields.end());
-    table_.content += line_of(all);
+    table_.content += csv_line(all);
   }
 
   CsvTable finish() { return std::move(table_); }
@@ -165,6 +159,12 @@ CsvTable position_table(const OrderedJson& measured, const std::vector<Entry>& e
 }
 
 }  // namespace
+
+std::string csv_line(const std::vector<OrderedJson>& fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + field(fields[i]);
+  return line + "\n";
+}
 
 std::vector<std::pair<std::string, OrderedJson>> summary_of(const OrderedJson& result) {
   std::vector<std::pair<std::string, OrderedJson>> numbers;

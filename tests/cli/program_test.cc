@@ -45,8 +45,9 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   EXPECT_THAT(result.error, HasSubstr("'plot'"));
   EXPECT_THAT(
       result.error,
-      HasSubstr("run, measure, forward, score, tokenize, inspect, fetch, bench, make-checkpoint, train, "
-                "train-tokenizer"));
+      HasSubstr(
+          "run, measure, compare, forward, score, tokenize, inspect, fetch, bench, make-checkpoint, train, "
+          "train-tokenizer"));
 }
 
 TEST(Program, AnUnknownInstructionSetIsNamed) {
