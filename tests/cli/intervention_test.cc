@@ -23,6 +23,7 @@ class Intervention : public ::testing::TestWithParam<const char*> {
                                        "--prompt",  "Once",      "--gen-len",  "8",
                                        "--capture", "columns",   "--dtype",    "f32",
                                        "--quiet",   "--run-dir", folder / name};
+    if (model == "stories260k") arguments.emplace_back("--raw");
     if (model == "tiny-llada") arguments.insert(arguments.end(), {"--steps", "8", "--block-len", "4"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(arguments);
