@@ -95,7 +95,7 @@ def curves_of(path):
 def draw(out, table):
     """table: (objective, kind) -> rows of curves_of()"""
     script = [f"set terminal pngcairo size 1200,1400 font 'Sans,10'\nset output '{out}/emergence.png'",
-              "set multiplot layout 4,2\nset xlabel 'step'\nset grid lc rgb '#dddddd'\nset key top left"]
+              "set multiplot layout 4,2\nset xlabel 'step'\nset grid lc rgb '#dddddd'\nset key outside bottom center horizontal"]
     for number, (title, objective, names) in enumerate(PANELS):
         plots = []
         for colour, kind in zip(COLOURS, KINDS):
