@@ -10,8 +10,8 @@ each probed every 100 steps, and leaves in DIR
   emergence.png    the figure of docs/emergence.md (gnuplot)
   runs/            the runs themselves; what is there already is not trained again, and an interrupted one goes on
 
---only KIND (softmax, sigmoid, key-bias, sink-token) and --objective train and draw that alone. Two processor cores take some 30
-minutes for all.
+--only KIND (softmax, sigmoid, key-bias, sink-token) and --objective train and draw that alone. All of it takes one
+core some 45 minutes.
 """
 import argparse
 import csv
