@@ -12,8 +12,6 @@
 #include <csignal>
 #include <cstring>
 
-extern char** environ;
-
 namespace sinkscope {
 namespace {
 

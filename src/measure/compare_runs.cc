@@ -93,7 +93,7 @@ class Pairing {
       if (partner == b_.samples.end())
         leave_out(index, "only in a");
       else if (auto pair = compare_pair(record, partner->second))
-        compared.push_back(std::move(*pair));
+        compared.push_back(*pair);
       if (callbacks_.progress) callbacks_.progress(++done, a_.samples.size());
     }
     for (const auto& [index, record] : b_.samples)
