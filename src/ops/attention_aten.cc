@@ -7,6 +7,7 @@
 
 #include "ops/attention.h"
 #include "ops/attention_variant.h"
+#include "ops/unseen_keys.h"
 
 namespace sinkscope {
 namespace {
@@ -36,16 +37,6 @@ at::Tensor query_positions(const Tile& tile, const std::int64_t* queries, const 
     for (std::int64_t r = 0; r < tile.rows; ++r)
       position.data_ptr<std::int64_t>()[r] = queries[r] - tile.first + tile.keys.first_query;
   return position.to(device);
-}
-
-// [rows, S], true where a causal query does not see the key.
-at::Tensor unseen_keys(const Tile& tile, const at::Tensor& positions, const AttentionLayout& layout) {
-  const at::Tensor query = positions.unsqueeze(1);
-  const at::Tensor key =
-      at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(query.device())).unsqueeze(0);
-  const at::Tensor behind = key > query;
-  const at::Tensor unseen = layout.window > 0 ? at::logical_or(behind, key <= query - layout.window) : behind;
-  return layout.prefix > 0 ? at::logical_and(unseen, key >= layout.prefix) : unseen;
 }
 
 // What the queries of a tile make of the keys, float32 [H, rows, S].
@@ -252,7 +243,8 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
       const std::int64_t* own =
           request.query_tokens == nullptr ? nullptr : request.query_tokens->data() + place.first + begin;
       const at::Tensor positions = query_positions(tile, own, q.device());
-      const at::Tensor unseen = layout.causal ? unseen_keys(tile, positions, layout) : at::Tensor();
+      const at::Tensor unseen =
+          layout.causal ? unseen_keys(positions, range.count, layout.window, layout.prefix) : at::Tensor();
       const SequenceHeads part{sequence.queries.narrow(1, begin, tile.rows), sequence.keys, sequence.values};
       const TileRows tile_rows = request.layer_variant.variant == nullptr
                                      ? softmax_tile(part, unseen, change, seen.empty_rows[b])

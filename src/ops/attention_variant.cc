@@ -56,17 +56,16 @@ at::Tensor position_bias(const VariantOfLayer& layer, std::int64_t heads, const 
 
 // exp(s) / (sum of exp(p s))^(1/p)
 at::Tensor softmax_rows(const AttentionVariant& variant, const at::Tensor& scores, const at::Tensor& hidden) {
-  if (!hidden.defined())
-    return variant.p == 1 ? at::softmax(scores, -1)
-                          : at::exp(scores - at::logsumexp(scores * variant.p, -1, true) / variant.p);
+  const auto over = [&](const at::Tensor& seen) {
+    return variant.p == 1 ? at::softmax(seen, -1)
+                          : at::exp(seen - at::logsumexp(seen * variant.p, -1, true) / variant.p);
+  };
+  if (!hidden.defined()) return over(scores);
   const at::Tensor nothing_left = hidden.all(-1, /*keepdim=*/true);
   // A row of which nothing is left would be 0 / 0; it is computed as if all were, and is zero then.
   const at::Tensor kept =
       scores.masked_fill(at::logical_and(hidden, at::logical_not(nothing_left)), minus_infinity);
-  const at::Tensor rows = variant.p == 1
-                              ? at::softmax(kept, -1)
-                              : at::exp(kept - at::logsumexp(kept * variant.p, -1, true) / variant.p);
-  return rows.masked_fill(nothing_left, 0.0);
+  return over(kept).masked_fill(nothing_left, 0.0);
 }
 
 at::Tensor similarities(Similarity similarity, const at::Tensor& scores) {

@@ -1,8 +1,6 @@
 #include "ops/differentiable/attention.h"
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/logical_and.h>
-#include <ATen/ops/logical_or.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -11,6 +9,7 @@
 
 #include "ops/differentiable/attention_head.h"
 #include "ops/differentiable/factors.h"
+#include "ops/unseen_keys.h"
 
 namespace sinkscope {
 namespace {
@@ -158,9 +157,11 @@ at::Tensor attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Te
   const auto repeated = [&](const at::Tensor& x) { return group == 1 ? x : x.repeat_interleave(group, 1); };
   at::Tensor scores =
       at::matmul(heads_first(q), repeated(heads_first(k)).transpose(2, 3)) * scale;  // [B, H, T, T]
-  if (mask.causal)
-    scores = scores.masked_fill(unseen_keys(mask, q.size(1), q.device()),
+  if (mask.causal) {
+    const at::Tensor positions = at::arange(q.size(1), at::TensorOptions(at::kLong).device(q.device()));
+    scores = scores.masked_fill(unseen_keys(positions, q.size(1), mask.window, mask.prefix),
                                 -std::numeric_limits<double>::infinity());
+  }
   return at::matmul(at::softmax(scores, -1), repeated(heads_first(v))).transpose(1, 2);
 }
 
@@ -177,14 +178,6 @@ void check_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
 }
 
 }  // namespace
-
-at::Tensor unseen_keys(const AttentionMask& mask, std::int64_t positions, const at::Device& device) {
-  const at::Tensor key = at::arange(positions, at::TensorOptions(at::kLong).device(device));
-  const at::Tensor query = key.unsqueeze(1);
-  at::Tensor hidden = key > query;
-  if (mask.window > 0) hidden = at::logical_or(hidden, key <= query - mask.window);
-  return at::logical_and(hidden, key >= mask.prefix);
-}
 
 at::Tensor attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      double scale, const AttentionMask& mask, ProductPrecision precision) {

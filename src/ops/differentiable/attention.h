@@ -9,9 +9,6 @@
 
 namespace sinkscope {
 
-/// bool [T, T], true where the query does not see the key, of a causal mask.
-at::Tensor unseen_keys(const AttentionMask& mask, std::int64_t positions, const at::Device& device);
-
 /// softmax(scale q k^T + mask) v over the positions of each of B sequences. q [B, T, H, D], k and v [B, T,
 /// KV, D], H a multiple of KV (each key head serves H / KV consecutive query heads). -> [B, T, H, D].
 ///

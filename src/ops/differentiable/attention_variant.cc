@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "ops/differentiable/attention.h"
+#include "ops/unseen_keys.h"
 
 namespace sinkscope {
 namespace {
@@ -35,10 +35,10 @@ Inputs inputs_of(const variable_list& list) {
 }
 
 // [1, 1, T, slot + T], true where the query does not see the column; undefined where it sees all.
-at::Tensor hidden_columns(const AttentionMask& mask, std::int64_t positions, std::int64_t slot,
-                          const at::Device& device) {
+at::Tensor hidden_columns(const AttentionMask& mask, const at::Tensor& positions, std::int64_t slot) {
   if (!mask.causal) return {};
-  return at::constant_pad_nd(unseen_keys(mask, positions, device), {slot, 0}).unsqueeze(0).unsqueeze(0);
+  const at::Tensor unseen = unseen_keys(positions, positions.size(0), mask.window, mask.prefix);
+  return at::constant_pad_nd(unseen, {slot, 0}).unsqueeze(0).unsqueeze(0);
 }
 
 // Of some sequences.
@@ -52,7 +52,7 @@ at::Tensor attend(const AttentionVariant& variant, const Inputs& in, const Atten
   const at::Tensor scores =
       variant_scores(layer, heads_first(in.q), with_slot(heads_first(in.k), in.weights.slot_key), positions,
                      positions, mask.causal);
-  const at::Tensor hidden = hidden_columns(mask, length, slot_columns(variant), in.q.device());
+  const at::Tensor hidden = hidden_columns(mask, positions, slot_columns(variant));
   const at::Tensor rows = variant_rows(variant, scores, hidden).used;
   at::Tensor output = at::matmul(rows, with_slot(heads_first(in.v), in.weights.slot_value)).transpose(1, 2);
   return in.weights.value_bias.defined() ? output + in.weights.value_bias : output;
