@@ -3,7 +3,6 @@
 #include <sinkscope/error.h>
 
 #include <cmath>
-#include <set>
 
 #include "checkpoint/limits.h"
 #include "checkpoint/message.h"
@@ -11,58 +10,41 @@
 namespace sinkscope {
 namespace {
 
-template <typename Value>
-using Names = std::vector<std::pair<const char*, Value>>;
-
-const Names<Similarity> similarities = {{"softmax", Similarity::softmax},
-                                        {"sigmoid", Similarity::sigmoid},
-                                        {"elu-plus-one", Similarity::elu_plus_one},
-                                        {"elu-kernel", Similarity::elu_kernel},
-                                        {"linear-kernel", Similarity::linear_kernel},
-                                        {"mlp-kernel", Similarity::mlp_kernel}};
-const Names<KeySlot> slots = {{"none", KeySlot::none},
-                              {"sink-token", KeySlot::sink_token},
-                              {"key-value-bias", KeySlot::key_value_bias},
-                              {"key-bias", KeySlot::key_bias}};
-const Names<SlotValue> slot_values = {
+const Choices<Similarity> similarities = {{"softmax", Similarity::softmax},
+                                          {"sigmoid", Similarity::sigmoid},
+                                          {"elu-plus-one", Similarity::elu_plus_one},
+                                          {"elu-kernel", Similarity::elu_kernel},
+                                          {"linear-kernel", Similarity::linear_kernel},
+                                          {"mlp-kernel", Similarity::mlp_kernel}};
+const Choices<KeySlot> slots = {{"none", KeySlot::none},
+                                {"sink-token", KeySlot::sink_token},
+                                {"key-value-bias", KeySlot::key_value_bias},
+                                {"key-bias", KeySlot::key_bias}};
+const Choices<SlotValue> slot_values = {
     {"zero", SlotValue::zero}, {"first", SlotValue::first}, {"uniform", SlotValue::uniform}};
-const Names<PositionEncoding> positions = {{"rope", PositionEncoding::rope},
-                                           {"none", PositionEncoding::none},
-                                           {"learned", PositionEncoding::learned},
-                                           {"sinusoid", PositionEncoding::sinusoid},
-                                           {"alibi", PositionEncoding::alibi},
-                                           {"relative", PositionEncoding::relative},
-                                           {"relative-bucket", PositionEncoding::relative_bucket}};
+const Choices<PositionEncoding> positions = {{"rope", PositionEncoding::rope},
+                                             {"none", PositionEncoding::none},
+                                             {"learned", PositionEncoding::learned},
+                                             {"sinusoid", PositionEncoding::sinusoid},
+                                             {"alibi", PositionEncoding::alibi},
+                                             {"relative", PositionEncoding::relative},
+                                             {"relative-bucket", PositionEncoding::relative_bucket}};
 
 template <typename Value>
-Value choice(const ConfigSource& source, const char* key, const Names<Value>& choices, Value otherwise) {
-  const Json* value = find_key(source, key);
-  if (value == nullptr) return otherwise;
-  std::string names;
-  for (const auto& [name, choice] : choices) {
-    if (*value == name) return choice;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error("{}: {} is {}; it should be one of {}", source.where, key, shown(*value), names);
-}
-
-template <typename Value>
-const char* name_of(const Names<Value>& choices, Value value) {
+const char* name_of(const Choices<Value>& choices, Value value) {
   for (const auto& [name, choice] : choices)
     if (choice == value) return name;
   return "";
 }
 
-void refuse_unknown_keys(const ConfigSource& source) {
-  const nlohmann::ordered_json known =
+// Every key, in the order in which they are written.
+std::vector<std::string> all_keys() {
+  const nlohmann::ordered_json json =
       attention_variant_json({Similarity::sigmoid, false, 2, 2, KeySlot::key_bias, true, 1, SlotValue::first,
                               1, true, PositionEncoding::none, 1, true});
-  for (const auto& [key, value] : source.object.items()) {
-    if (known.contains(key)) continue;
-    std::string names;
-    for (const auto& [name, unused] : known.items()) names += (names.empty() ? "" : ", ") + name;
-    throw Error("{}: there is no key {}; there are {}", source.where, key, names);
-  }
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
 }
 
 std::int64_t count_or_zero(const ConfigSource& source, const char* key, std::int64_t largest) {
@@ -108,25 +90,25 @@ std::string layer_prefix(const ModelConfig& config, std::int64_t layer) {
 }  // namespace
 
 AttentionVariant read_attention_variant(const ConfigSource& source, const ModelConfig& model) {
-  refuse_unknown_keys(source);
+  refuse_unknown_keys(source, all_keys());
   const auto positive = [&](const char* key, double otherwise) {
     return optional_positive(source, key, 1e6).value_or(otherwise);
   };
   AttentionVariant variant;
-  variant.similarity = choice(source, "similarity", similarities, variant.similarity);
+  variant.similarity = choice(source, "similarity", variant.similarity, similarities);
   variant.normalised = optional_flag(source, "normalised").value_or(true);
   variant.p = positive("p", 1);
   // Z grows like the number of keys to the power of 1 / p, which has to stay a number.
   if (variant.p < 0.25 || variant.p > 64)
     throw Error("{}: p is {}; it should be from 0.25 to 64", source.where, variant.p);
   variant.scale = positive("scale", 1);
-  variant.slot = choice(source, "slot", slots, variant.slot);
+  variant.slot = choice(source, "slot", variant.slot, slots);
   variant.slot_shared = optional_flag(source, "slot_shared").value_or(false);
   variant.slot_dims = count_or_zero(source, "slot_dims", model.head_dim);
-  variant.slot_value = choice(source, "slot_value", slot_values, variant.slot_value);
+  variant.slot_value = choice(source, "slot_value", variant.slot_value, slot_values);
   variant.slot_value_norm = positive("slot_value_norm", 0);
   variant.value_bias = optional_flag(source, "value_bias").value_or(false);
-  variant.positions = choice(source, "positions", positions, variant.positions);
+  variant.positions = choice(source, "positions", variant.positions, positions);
   variant.prefix = count_or_zero(source, "prefix", largest_positions);
   variant.post_norm = optional_flag(source, "post_norm").value_or(false);
   check_combination(source, variant, model);

@@ -1,7 +1,9 @@
 #include "checkpoint/config_keys.h"
 
+#include <fmt/ranges.h>
 #include <sinkscope/error.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -57,6 +59,13 @@ std::optional<std::int64_t> optional_count(const ConfigSource& source, std::stri
   const auto count = integer_in(*value, 1, largest);
   if (!count) refuse(source, key, *value, fmt::format("an integer from 1 to {}", largest));
   return count;
+}
+
+void refuse_unknown_keys(const ConfigSource& source, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : source.object.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    throw Error("{}: there is no key {}; there are {}", source.where, key, fmt::join(known, ", "));
+  }
 }
 
 std::optional<std::int64_t> optional_count_or_zero(const ConfigSource& source, std::string_view key,

@@ -2,13 +2,18 @@
 // type or out of range is an Error naming file, key and value. A null counts as absent.
 #pragma once
 
+#include <sinkscope/error.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "checkpoint/message.h"
 
 namespace sinkscope {
 
@@ -33,6 +38,26 @@ std::optional<std::int64_t> optional_count_or_zero(const ConfigSource& source, s
 /// A number above 0 and at most largest; none when absent.
 std::optional<double> optional_positive(const ConfigSource& source, std::string_view key, double largest);
 double required_positive(const ConfigSource& source, std::string_view key, double largest);
+
+/// Throws Error naming the first key that is none of these, and all of them in their order.
+void refuse_unknown_keys(const ConfigSource& source, const std::vector<std::string>& known);
+
+template <typename Value>
+using Choices = std::vector<std::pair<const char*, Value>>;
+
+/// The value whose name stands at `key`; `otherwise` when absent. Throws Error listing the names.
+template <typename Value>
+Value choice(const ConfigSource& source, const char* key, Value otherwise,
+             const std::type_identity_t<Choices<Value>>& choices) {
+  const Json* given = find_key(source, key);
+  if (given == nullptr) return otherwise;
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (*given == name) return value;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error("{}: {} is {}; it should be one of {}", source.where, key, shown(*given), names);
+}
 
 std::optional<bool> optional_flag(const ConfigSource& source, std::string_view key);
 

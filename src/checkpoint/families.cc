@@ -20,6 +20,7 @@ struct FamilyRow {
   std::string_view model_type;
   std::string_view tensor;  // a name that no other row's models have; rows that share names: the first wins
   ConfigReader read;
+  bool has_variants = false;  // of attention
 };
 
 // One row a name; the first row of a family has its usual one. Where only tensors tell, those that Llama
@@ -40,8 +41,9 @@ constexpr FamilyRow families[] = {
      read_llama_config},
     {Family::mistral, "mistral", "MistralForCausalLM", "mistral", "", read_mistral_config},
     // as `sinkscope train` writes them: not LLaDA's or Llama's attention, so not their class
-    {Family::llada, "llada", "SinkscopeLLaDAModel", "sinkscope-llada", "", read_olmo_variant_config},
-    {Family::llama, "llama", "SinkscopeLlamaForCausalLM", "sinkscope-llama", "", read_llama_variant_config},
+    {Family::llada, "llada", "SinkscopeLLaDAModel", "sinkscope-llada", "", read_olmo_config, true},
+    {Family::llama, "llama", "SinkscopeLlamaForCausalLM", "sinkscope-llama", "", read_llama_variant_config,
+     true},
 };
 
 const FamilyRow& row_of(Family family) {
@@ -67,7 +69,7 @@ const FamilyRow& refine(const FamilyRow& row, const ConfigSource& source) {
 }
 
 RecognisedFamily recognised(const FamilyRow& row, std::string_view name) {
-  return {row.family, std::string(name), row.read};
+  return {row.family, std::string(name), row.read, row.has_variants};
 }
 
 // The entries of `architectures`; empty when the key is absent.

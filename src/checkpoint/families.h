@@ -17,6 +17,7 @@ struct RecognisedFamily {
   Family family;
   std::string architecture;  // the name it was recognised by
   ConfigReader read;
+  bool has_variants = false;  // of attention
 };
 
 /// By `architectures`, where there is none by `model_type`, where there is none by the names of the tensors.

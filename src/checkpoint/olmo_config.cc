@@ -98,10 +98,11 @@ std::vector<ExpectedTensor> olmo_tensors(const ModelConfig& config) {
   return tensors;
 }
 
-namespace {
-
-void read_layout(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
-                 ModelConfig& config) {
+void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
+                      ModelConfig& config) {
+  for (const Switch& expected : switches()) check_switch(source, expected);
+  read_sizes(source, config);
+  config.attention = find_attention_variant(source, config);
   const PositionEncoding positions = config.attention.positions;
   check_switch(source, {"rope", positions == PositionEncoding::rope, true});
   check_switch(source, {"alibi", positions == PositionEncoding::alibi, false});
@@ -114,23 +115,6 @@ void read_layout(const ConfigSource& source, const TensorMap& tensors, const std
     expected.push_back({olmo_head, head->second.shape});
   check_tensors(expected, tensors, checkpoint);
   config.weights_dtype = dominating_dtype(expected, tensors);
-}
-
-}  // namespace
-
-void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
-                      ModelConfig& config) {
-  for (const Switch& expected : switches()) check_switch(source, expected);
-  read_sizes(source, config);
-  read_layout(source, tensors, checkpoint, config);
-}
-
-void read_olmo_variant_config(const ConfigSource& source, const TensorMap& tensors,
-                              const std::string& checkpoint, ModelConfig& config) {
-  for (const Switch& expected : switches()) check_switch(source, expected);
-  read_sizes(source, config);
-  config.attention = find_attention_variant(source, config);
-  read_layout(source, tensors, checkpoint, config);
 }
 
 }  // namespace sinkscope

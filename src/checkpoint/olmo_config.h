@@ -17,11 +17,9 @@ inline constexpr const char* olmo_head = "model.transformer.ff_out.weight";
 /// Every weight of such a model, in the order of their use.
 std::vector<ExpectedTensor> olmo_tensors(const ModelConfig& config);
 
-/// Fills everything but family, architecture and ids, and checks every tensor. `checkpoint` names the folder.
+/// Fills everything, a variant of attention too, but family, architecture and ids, and checks every tensor.
+/// `checkpoint` names the folder.
 void read_olmo_config(const ConfigSource& source, const TensorMap& tensors, const std::string& checkpoint,
                       ModelConfig& config);
-/// The same layout with a variant of attention.
-void read_olmo_variant_config(const ConfigSource& source, const TensorMap& tensors,
-                              const std::string& checkpoint, ModelConfig& config);
 
 }  // namespace sinkscope

@@ -81,10 +81,14 @@ ModelConfig read_model_config(const Json& config_json, const Json& generation, c
   ModelConfig config;
   config.family = recognised.family;
   config.architecture = recognised.architecture;
-  recognised.read(source, tensors, checkpoint, config);
-  if (find_key(source, attention_variant_key) != nullptr && config.attention == AttentionVariant{})
-    throw Error("{}: {} changes nothing, or {} is a class that has no variants of attention", source.where,
+  const bool says_variant = find_key(source, attention_variant_key) != nullptr;
+  if (says_variant && !recognised.has_variants)
+    throw Error("{}: {} stands there, and {} is a class that has no variants of attention", source.where,
                 attention_variant_key, config.architecture);
+  recognised.read(source, tensors, checkpoint, config);
+  if (says_variant && config.attention == AttentionVariant{})
+    throw Error("{}: {} changes nothing; a model of the usual attention is of the usual class", source.where,
+                attention_variant_key);
   config.declared_dtype = declared_dtype(source);
   read_ids(source, config);
   if (!generation.is_null()) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <set>
 
 #include "base/json.h"
 #include "base/random_bits.h"
@@ -19,15 +18,6 @@ namespace {
 
 constexpr std::int64_t most_steps = 1'000'000'000;
 constexpr std::int64_t most_positions = 1 << 20;
-
-void refuse_unknown_keys(const ConfigSource& source, const std::set<std::string>& known) {
-  for (const auto& [key, value] : source.object.items())
-    if (!known.contains(key)) {
-      std::string names;
-      for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
-      throw Error("{}: there is no key {}; there are {}", source.where, key, names);
-    }
-}
 
 // The object at `key`, or an empty one.
 ConfigSource part_of(const ConfigSource& source, const char* key) {
@@ -62,19 +52,6 @@ std::int64_t count_or(const ConfigSource& source, const char* key, std::int64_t 
   return optional_count_or_zero(source, key, largest).value_or(otherwise);
 }
 
-template <typename Value>
-Value choice(const ConfigSource& source, const char* key, Value otherwise,
-             std::initializer_list<std::pair<std::string_view, Value>> choices) {
-  const std::optional<std::string> text = optional_text(source, key);
-  if (!text) return otherwise;
-  std::string names;
-  for (const auto& [name, value] : choices) {
-    if (*text == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error("{}: {} is \"{}\"; it should be one of {}", source.where, key, *text, names);
-}
-
 std::vector<std::filesystem::path> paths(const ConfigSource& source, const char* key,
                                          const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> result;
@@ -89,8 +66,8 @@ std::vector<std::filesystem::path> paths(const ConfigSource& source, const char*
 }
 
 ModelConfig model_of(const ConfigSource& source, Objective objective) {
-  refuse_unknown_keys(source, {"layers", "heads", "kv_heads", "width", "mlp_width", "tied_head", "rope_theta",
-                               "norm_eps", "sliding_window", "attention"});
+  refuse_unknown_keys(source, {"attention", "heads", "kv_heads", "layers", "mlp_width", "norm_eps",
+                               "rope_theta", "sliding_window", "tied_head", "width"});
   ModelConfig model;
   model.layers = required_count(source, "layers", largest_layers);
   model.width = required_count(source, "width", 1 << 16);
@@ -150,7 +127,7 @@ void name_class(Objective objective, ModelConfig& model) {
 }
 
 DataConfig data_of(const ConfigSource& source, const std::filesystem::path& folder) {
-  refuse_unknown_keys(source, {"files", "layout", "answer_only", "fill"});
+  refuse_unknown_keys(source, {"answer_only", "files", "fill", "layout"});
   DataConfig data;
   data.files = paths(source, "files", folder);
   if (data.files.empty()) throw Error("{}: files should name at least one file", source.where);
@@ -165,8 +142,8 @@ DataConfig data_of(const ConfigSource& source, const std::filesystem::path& fold
 }
 
 OptimizerConfig optimizer_of(const ConfigSource& source) {
-  refuse_unknown_keys(source, {"learning_rate", "final_learning_rate", "warmup", "weight_decay", "beta1",
-                               "beta2", "eps", "clip", "ema"});
+  refuse_unknown_keys(source, {"beta1", "beta2", "clip", "ema", "eps", "final_learning_rate", "learning_rate",
+                               "warmup", "weight_decay"});
   OptimizerConfig optimizer;
   optimizer.learning_rate = optional_positive(source, "learning_rate", 10).value_or(optimizer.learning_rate);
   optimizer.final_learning_rate =
@@ -183,7 +160,7 @@ OptimizerConfig optimizer_of(const ConfigSource& source) {
 
 // Nothing is learnt of positions behind the context.
 ProbeConfig probe_of(const ConfigSource& source, const std::filesystem::path& folder, std::int64_t context) {
-  refuse_unknown_keys(source, {"every", "files", "samples", "positions"});
+  refuse_unknown_keys(source, {"every", "files", "positions", "samples"});
   ProbeConfig probe;
   probe.every = count_or(source, "every", probe.every);
   probe.files = paths(source, "files", folder);
@@ -219,9 +196,9 @@ TrainConfig read_train_config(const std::filesystem::path& file) {
     throw Error("{} is {}; it should be an object of training options", file.string(), json_type_name(json));
   const ConfigSource source{json, file.string()};
   const std::filesystem::path folder = file.parent_path();
-  refuse_unknown_keys(source, {"objective", "prefix", "model", "tokenizer", "chat_template", "data",
-                               "context", "batch", "accumulate", "steps", "optimizer", "precision", "seed",
-                               "log_every", "checkpoint_every", "keep", "probe", "weights"});
+  refuse_unknown_keys(source, {"accumulate", "batch", "chat_template", "checkpoint_every", "context", "data",
+                               "keep", "log_every", "model", "objective", "optimizer", "precision", "prefix",
+                               "probe", "seed", "steps", "tokenizer", "weights"});
   TrainConfig config;
   config.file = file;
   config.objective = choice(source, "objective", Objective::masked_diffusion,
