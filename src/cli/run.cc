@@ -75,12 +75,10 @@ void check_against_model(const std::vector<PreparedPrompt>& prompts, const Model
       if (id >= config.embedding_rows)
         throw UsageError("prompt {}: token id {} is outside the model's embedding of {} rows",
                          prompt.prompt.id, id, config.embedding_rows);
-  for (const PreparedPrompt& prompt : prompts) {
-    const auto given = static_cast<std::int64_t>(prompt.ids.size());
-    const std::int64_t read = given + options.sampling.gen_len - (config.causal() ? 1 : 0);
-    check_given(config, given, fmt::format("prompt {}", prompt.prompt.id));
-    check_positions(config, read, fmt::format("prompt {} with its answer", prompt.prompt.id));
-  }
+  for (const PreparedPrompt& prompt : prompts)
+    check_text(config, static_cast<std::int64_t>(prompt.ids.size()), options.sampling.gen_len,
+               fmt::format("prompt {}", prompt.prompt.id),
+               fmt::format("prompt {} with its answer", prompt.prompt.id));
   for (const LayerHead& map : parse_maps(options.sampling.maps))
     if (map.layer >= config.layers || map.head >= config.heads)
       throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,

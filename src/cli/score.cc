@@ -124,10 +124,8 @@ std::vector<LikelihoodRequest> make_requests(const std::vector<Pair>& pairs, con
   for (const Pair& pair : pairs) {
     LikelihoodRequest request = encode_pair(pair, tokenizer, config, options);
     fit_length(request, longest_input(options, config), config, pair.where);
-    const auto given = static_cast<std::int64_t>(request.prefix.size());
-    const auto read = given + static_cast<std::int64_t>(request.target.size()) - (config.causal() ? 1 : 0);
-    check_given(config, given, pair.where + ": the context");
-    check_positions(config, read, pair.where + ": the pair");
+    check_text(config, std::ssize(request.prefix), std::ssize(request.target), pair.where + ": the context",
+               pair.where + ": the pair");
     for (const std::vector<std::int32_t>* part : {&request.prefix, &request.target})
       for (const std::int32_t id : *part)
         if (id >= config.head_rows)

@@ -82,6 +82,13 @@ void embed(const TransformerWeights& weights, const TokenBatch& batch, at::Tenso
 
 }  // namespace
 
+void prepare_for_head(const TransformerWeights& weights, const at::Tensor& x, ProductInput& input) {
+  if (!weights.final_norm.defined())
+    prepare_input(weights.backend, x, input);
+  else
+    prepare_normed(weights.backend, x, weights.final_norm, weights.checkpoint->config().norm_eps, input);
+}
+
 ForwardPass::ForwardPass(const TransformerWeights& weights, const ForwardRequest& request,
                          ForwardWorkspace& workspace)
     : weights_(weights),
@@ -299,7 +306,7 @@ void ForwardPass::finish(ForwardResult& result) {
   if (request_.head == Head::none) return;
   arena_.back_to(block_mark_);
   ProductInput normed = take_input(arena_, shape_, x_.size(0), config_.width);
-  prepare_part(weights_.final_norm, normed);
+  prepare_for_head(weights_, x_, normed);
   if (request_.head == Head::vocabulary)
     result.vocabulary = vocabulary_head(weights_.head, normed, wanted_.plan, request_.vocabulary);
   else

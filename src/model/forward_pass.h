@@ -22,6 +22,9 @@ struct PassRows {
   std::int64_t count() const { return plan.rows; }
 };
 
+/// What the head works on: x under the final norm, where there is one.
+void prepare_for_head(const TransformerWeights& weights, const at::Tensor& x, ProductInput& input);
+
 /// Holds what the blocks of a pass share. x is the residual stream: [N, width], and [W, width] once the last
 /// block has dropped the rows that nobody wants.
 class ForwardPass {

@@ -20,4 +20,10 @@ void check_given(const ModelConfig& config, std::int64_t tokens, std::string_vie
         text, tokens, config.attention.prefix, config.attention.prefix);
 }
 
+void check_text(const ModelConfig& config, std::int64_t given, std::int64_t more, std::string_view given_text,
+                std::string_view whole_text) {
+  check_given(config, given, given_text);
+  check_positions(config, given + more - (config.causal() ? 1 : 0), whole_text);
+}
+
 }  // namespace sinkscope

@@ -19,6 +19,7 @@ void check_tokens(const TokenBatch& batch, const ModelConfig& config) {
 }
 
 void check_ends(const ForwardRequest& request, const ModelConfig& config) {
+  if (config.attention.positions != PositionEncoding::learned) return;
   for (std::int64_t b = 0; b < request.tokens.sequences(); ++b) {
     const std::int64_t first =
         request.cached == nullptr ? 0 : request.cached->first_positions[static_cast<std::size_t>(b)];
@@ -69,10 +70,7 @@ at::Tensor Transformer::logits_of(const at::Tensor& hidden) const {
   arena.reserve(plan_pass(shape, hidden.size(0)));
   const std::vector<std::int64_t> offsets{0, hidden.size(0)};
   ProductInput normed = take_input(arena, shape, hidden.size(0), shape.width);
-  if (config().attention.post_norm)
-    prepare_input(weights_->backend, hidden, normed);
-  else
-    prepare_normed(weights_->backend, hidden, weights_->final_norm, config().norm_eps, normed);
+  prepare_for_head(*weights_, hidden, normed);
   return vocabulary_logits(weights_->head, normed, plan_rows(offsets));
 }
 

@@ -97,8 +97,7 @@ Decoder::Decoder(const Transformer& model, std::span<const SampleRequest> reques
       throw UsageError(
           "a prompt is empty: an autoregressive model needs at least one token, its begin token say");
     const auto given = static_cast<std::int64_t>(request.prompt.size());
-    check_given(model.config(), given, "a prompt");
-    check_positions(model.config(), given + options.gen_len - 1, "a prompt with what is generated");
+    check_text(model.config(), given, options.gen_len, "a prompt", "a prompt with what is generated");
     sequences_.push_back({request.prompt, given, RandomStream(request.seed),
                           RandomStream(request.seed + control_seed_offset)});
   }
@@ -203,21 +202,24 @@ void Decoder::choose_for(Sequence& sequence) {
   const DrawIndices draw = [&](std::int64_t count, std::int64_t wanted) {
     return sequence.control.permutation(count, wanted);
   };
-  for (std::int64_t m = 0; m < layer_heads(); ++m) {
-    if (!sinks.layers.contains(m / heads) || !sinks.heads.contains(m % heads)) continue;
-    const std::vector<std::int64_t> seen = visible(m / heads, length - 1);
+  for (std::int64_t layer = 0; layer < model_.config().layers; ++layer) {
+    if (!sinks.layers.contains(layer)) continue;
+    const std::vector<std::int64_t> seen = visible(layer, length - 1);
     std::vector<std::uint8_t> classes;
     for (const std::int64_t key : seen) classes.push_back(class_of_key(sequence, key));
-    const auto row = [&](const at::Tensor& all) {
-      std::vector<float> values;
-      for (const std::int64_t key : seen) values.push_back(all.data_ptr<float>()[m * (length - 1) + key]);
-      return values;
-    };
-    const std::vector<float> scores = row(sequence.scores), diagonal = row(sequence.diagonal);
-    const ChosenKeys chosen = choose_keys({scores, diagonal, classes}, sinks, draw);
-    for (const int key : chosen.keys)
-      sequence.removed[static_cast<std::size_t>(m * length + seen[static_cast<std::size_t>(key)])] = 1;
-    sequence.result.control_missing += chosen.missing;
+    for (std::int64_t m = layer * heads; m < (layer + 1) * heads; ++m) {
+      if (!sinks.heads.contains(m - layer * heads)) continue;
+      const auto row = [&](const at::Tensor& all) {
+        std::vector<float> values;
+        for (const std::int64_t key : seen) values.push_back(all.data_ptr<float>()[m * (length - 1) + key]);
+        return values;
+      };
+      const std::vector<float> scores = row(sequence.scores), diagonal = row(sequence.diagonal);
+      const ChosenKeys chosen = choose_keys({scores, diagonal, classes}, sinks, draw);
+      for (const int key : chosen.keys)
+        sequence.removed[static_cast<std::size_t>(m * length + seen[static_cast<std::size_t>(key)])] = 1;
+      sequence.result.control_missing += chosen.missing;
+    }
   }
 }
 
