@@ -8,6 +8,7 @@
 #include <sinkscope/key_action.h>
 #include <sinkscope/number_ranges.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -86,6 +87,9 @@ enum class SinkControl {
   matched,  ///< drawn uniformly among those of the same position class as each picked one
 };
 
+/// What a position holds at a step, in the order of QueryClass.
+inline constexpr std::array<const char*, 3> position_class_names{"prompt", "decoded", "masked"};
+
 /// By what keys are ranked, of the previous step.
 enum class SinkRank {
   usual,    ///< columns in diffusion models, last in autoregressive ones
@@ -116,19 +120,12 @@ struct InterventionOptions {
 /// Throws UsageError naming the option when a value is negative, not a number or out of range.
 void validate(const InterventionOptions& options);
 
-/// The keys to remove for one (layer, head), by rank: candidates satisfy the rule; of them the top_k with the
-/// largest C (fewer candidates: only those; ties: lower index); of these the first ceil(mask_sink_ratio *
-/// count). `columns` [S] are the previous step's column sums on the sum scale, of the softmax that
-/// options.from names. `diagonal` [S] holds A_jj and may be empty unless options.exclude_self. All S keys may
-/// be removed. Throws Error when a value is not finite or the lengths do not match.
-std::vector<int> choose_keys(std::span<const float> columns, std::span<const float> diagonal,
-                             const InterventionOptions& options);
-
 /// What one (layer, head) is decided on, S keys.
 struct KeyScores {
-  std::span<const float> columns;         // [S]
-  std::span<const float> diagonal;        // [S], may be empty unless exclude_self
-  std::span<const std::uint8_t> classes;  // [S]: 0 prompt, 1 decoded, 2 masked; empty: all of one class
+  std::span<const float>
+      columns;  // [S] of the previous step on the sum scale, of the softmax options.from names
+  std::span<const float> diagonal;             // [S] A_jj, may be empty unless exclude_self
+  std::span<const std::uint8_t> classes = {};  // [S], in position_class_names; empty: all of one class
 };
 
 /// The first `wanted` of a random permutation of 0 .. count - 1.
@@ -139,10 +136,14 @@ struct ChosenKeys {
   int missing = 0;  // of a control: picked keys for which there was no other key
 };
 
-/// choose_keys() among the keys of the classes that may be masked, or the control of equal budget: as many
-/// keys that were not picked, of those classes. Random ones are the first of a permutation of the eligible
-/// keys in ascending order; matched ones class by class in the order of the classes.
-ChosenKeys choose_keys(const KeyScores& scores, const InterventionOptions& options, const DrawIndices& draw);
+/// The keys to remove for one (layer, head), by rank: of the keys of the classes that may be masked those
+/// that satisfy the rule are candidates; of them the top_k with the largest C (fewer candidates: only those;
+/// ties: lower index); of these the first ceil(mask_sink_ratio * count). All S keys may be removed. Or the
+/// control of equal budget: as many keys that were not picked, of those classes; random ones are the first of
+/// a permutation of the eligible keys in ascending order, matched ones class by class in the order of the
+/// classes. Throws Error when a value is not finite or the lengths do not match.
+ChosenKeys choose_keys(const KeyScores& scores, const InterventionOptions& options,
+                       const DrawIndices& draw = {});
 
 /// All layers and heads of one step.
 struct StepScores {

@@ -2,22 +2,20 @@
 #include <fmt/format.h>
 #include <sinkscope/error.h>
 
-#include <filesystem>
 #include <memory>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/compare_tables.h"
 #include "cli/model_options.h"
 #include "cli/option_table.h"
 #include "cli/progress.h"
+#include "cli/result_files.h"
 #include "measure/compare_runs.h"
 
 namespace sinkscope {
 namespace {
 
-namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 struct CompareCommand {
@@ -34,19 +32,8 @@ CompareOptions options_of(const CompareCommand& command) {
   if (command.resamples < 1 || command.resamples > most_resamples)
     throw UsageError("--resamples is {}; 1 to {} is right", command.resamples, most_resamples);
   if (command.seed < 0) throw UsageError("--seed is {}; it must be at least 0", command.seed);
-  if (!command.out.empty() && fs::exists(command.out) && !fs::is_directory(command.out))
-    throw UsageError("--out {} is a file; it names the folder for compare.json and samples.csv", command.out);
+  check_result_folder(command.out, "compare.json and samples.csv");
   return {static_cast<std::size_t>(command.resamples), static_cast<std::uint64_t>(command.seed)};
-}
-
-void write_files(const fs::path& folder, const OrderedJson& compared) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder {}: {}", folder.string(), error.message());
-  write_file_atomically(folder / "compare.json",
-                        compared.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
-  const CsvTable samples = compared_samples(compared);
-  write_file_atomically(folder / samples.file, samples.content);
 }
 
 void compare_command(const CompareCommand& command) {
@@ -57,12 +44,11 @@ void compare_command(const CompareCommand& command) {
     bar.finish();
     note(command.quiet, line);
   };
-  callbacks.progress = [&](std::size_t done, std::size_t all) {
-    bar.show(static_cast<double>(done) / static_cast<double>(all), fmt::format("sample {} of {}", done, all));
-  };
+  callbacks.progress = [&](std::size_t done, std::size_t all) { show_samples(bar, done, all); };
   const OrderedJson compared = compare_runs(command.a, command.b, options, callbacks);
   bar.finish();
-  if (!command.out.empty()) write_files(command.out, compared);
+  if (!command.out.empty())
+    write_results(command.out, "compare.json", compared, {compared_samples(compared)});
   fmt::print("{}", command.json ? json_line(compared) + "\n" : compare_tables(compared));
 }
 

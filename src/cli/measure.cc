@@ -4,24 +4,22 @@
 #include <sinkscope/error.h>
 #include <sinkscope/tokenizer.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 
-#include "base/files.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/measure_tables.h"
 #include "cli/model_options.h"
 #include "cli/option_table.h"
 #include "cli/progress.h"
+#include "cli/result_files.h"
 #include "measure/csv_tables.h"
 #include "measure/measure_runs.h"
 
 namespace sinkscope {
 namespace {
 
-namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 struct MeasureCommand {
@@ -97,31 +95,18 @@ class TokenTexts {
   std::map<std::string, std::optional<Tokenizer>> loaded_;
 };
 
-void write_files(const fs::path& folder, const OrderedJson& measured) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder {}: {}", folder.string(), error.message());
-  write_file_atomically(folder / "measure.json",
-                        measured.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
-  for (const CsvTable& table : csv_tables(measured))
-    write_file_atomically(folder / table.file, table.content);
-}
-
 void measure_command(const MeasureCommand& command) {
   const MeasureOptions options = options_of(command);
-  if (!command.out.empty() && fs::exists(command.out) && !fs::is_directory(command.out))
-    throw UsageError("--out {} is a file; it names the folder for measure.json and the tables", command.out);
+  check_result_folder(command.out, "measure.json and the tables");
   TokenTexts texts(command.tokenizer, command.quiet);
   Progress bar("measuring", command.quiet);
   MeasureCallbacks callbacks;
   callbacks.token_text = [&](const RunInfo& run, std::int32_t id) { return texts.text(run, id); };
   callbacks.note = [&](const std::string& line) { note(command.quiet, line); };
-  callbacks.progress = [&](std::size_t done, std::size_t all) {
-    bar.show(static_cast<double>(done) / static_cast<double>(all), fmt::format("sample {} of {}", done, all));
-  };
+  callbacks.progress = [&](std::size_t done, std::size_t all) { show_samples(bar, done, all); };
   const OrderedJson measured = measure_runs({command.runs.begin(), command.runs.end()}, options, callbacks);
   bar.finish();
-  if (!command.out.empty()) write_files(command.out, measured);
+  if (!command.out.empty()) write_results(command.out, "measure.json", measured, csv_tables(measured));
   fmt::print("{}", command.json ? json_line(measured) + "\n" : measure_tables(measured));
 }
 

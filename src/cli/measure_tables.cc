@@ -1,6 +1,7 @@
 #include "cli/measure_tables.h"
 
 #include <fmt/format.h>
+#include <sinkscope/sinks.h>
 
 #include <algorithm>
 #include <vector>
@@ -105,7 +106,7 @@ void add_summary(Text& text, const std::vector<Column>& columns) {
     for (const auto& of_column : numbers) cells.push_back(number_text(of_column[i].second));
     text.row(name, cells);
   }
-  for (const char* status : {"prompt", "decoded", "masked"}) {
+  for (const char* status : position_class_names) {
     std::vector<std::string> cells;
     for (const Column& column : columns)
       cells.push_back(number_text(column.result.at("status").at(status).at("frequency")));

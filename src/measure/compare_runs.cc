@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "measure/recorded_run.h"
 #include "measure/sample_pair.h"
 #include "measure/statistics.h"
 
@@ -45,12 +46,9 @@ OrderedJson quotient(double numerator, std::uint64_t denominator) {
 }
 
 Run open_run(const fs::path& folder, const CompareCallbacks& callbacks) {
-  Run run{folder, read_run_info(folder), {}};
-  for (SampleRecord& record : read_samples(folder)) run.samples.emplace(record.index, std::move(record));
-  if (run.samples.empty()) throw Error("{} has no finished sample: samples.jsonl is empty", folder.string());
-  if (!run.info.ended && !run.info.started.empty() && callbacks.note)
-    callbacks.note(fmt::format("{} was interrupted or is still running; its {} finished samples are compared",
-                               folder.string(), run.samples.size()));
+  RecordedRun recorded = open_recorded_run(folder, "compared", callbacks.note);
+  Run run{folder, std::move(recorded.info), {}};
+  for (SampleRecord& record : recorded.samples) run.samples.emplace(record.index, std::move(record));
   return run;
 }
 
@@ -314,14 +312,9 @@ class Pool {
 };
 
 OrderedJson run_json(const Run& run) {
-  OrderedJson intervention = nullptr;
-  const RunSink& sink = run.info.sink;
-  if (sink.top_k > 0)
-    intervention = {{"top_k", sink.top_k},     {"rule", sink.rule},       {"scale", sink.scale},
-                    {"epsilon", sink.epsilon}, {"control", sink.control}, {"action", sink.action}};
   return {{"run", run.folder.string()},
           {"model", run.info.model.name},
-          {"intervention", intervention},
+          {"intervention", intervention_json(run.info.sink)},
           {"samples", run.samples.size()}};
 }
 

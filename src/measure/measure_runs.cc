@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "measure/recorded_run.h"
 #include "measure/result.h"
 
 namespace sinkscope {
@@ -13,9 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
-
-// The largest model of today has 126 layers of 128 heads; pairs of layers and of heads are compared.
-constexpr std::int64_t most_layers_or_heads = 4096;
 
 struct Run {
   fs::path folder;
@@ -29,23 +27,10 @@ struct Pool {
   Sums sums;
 };
 
-void check_model(const Run& run) {
-  for (const auto& [name, count] :
-       {std::pair("layers", run.info.model.layers), {"heads", run.info.model.heads}})
-    if (count < 1 || count > most_layers_or_heads)
-      throw Error("{}: model.{} is {}; 1 to {} is right", (run.folder / "run.json").string(), name, count,
-                  most_layers_or_heads);
-}
-
 Run open_run(const fs::path& folder, const MeasureCallbacks& callbacks) {
-  Run run{folder, read_run_info(folder), {}};
-  check_model(run);
-  for (const SampleRecord& record : read_samples(folder)) run.samples.push_back(record.index);
-  if (run.samples.empty()) throw Error("{} has no finished sample: samples.jsonl is empty", folder.string());
-  std::sort(run.samples.begin(), run.samples.end());
-  if (!run.info.ended && !run.info.started.empty() && callbacks.note)
-    callbacks.note(fmt::format("{} was interrupted or is still running; its {} finished samples are measured",
-                               folder.string(), run.samples.size()));
+  RecordedRun recorded = open_recorded_run(folder, "measured", callbacks.note);
+  Run run{folder, std::move(recorded.info), {}};
+  for (const SampleRecord& record : recorded.samples) run.samples.push_back(record.index);
   return run;
 }
 
@@ -76,13 +61,9 @@ void pool(std::vector<Pool>& pools, const Run& run, const Sums& sums, const Dete
 }
 
 OrderedJson run_head(const Run& run) {
-  const bool intervened = run.info.sink.top_k > 0;
-  OrderedJson intervention = nullptr;
-  if (intervened)
-    intervention = {{"top_k", run.info.sink.top_k},     {"rule", run.info.sink.rule},
-                    {"scale", run.info.sink.scale},     {"epsilon", run.info.sink.epsilon},
-                    {"control", run.info.sink.control}, {"action", run.info.sink.action}};
-  return {{"run", run.folder.string()}, {"model", run.info.model.name}, {"intervention", intervention}};
+  return {{"run", run.folder.string()},
+          {"model", run.info.model.name},
+          {"intervention", intervention_json(run.info.sink)}};
 }
 
 OrderedJson names_of(const std::vector<Run>& runs) {

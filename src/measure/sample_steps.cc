@@ -1,21 +1,18 @@
 #include "measure/sample_steps.h"
 
-#include <fmt/ranges.h>
 #include <sinkscope/error.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "measure/recorded_run.h"
+
 namespace sinkscope {
 namespace {
 
 // More than any row of attention can add up to, and far from where the sum of three becomes infinite.
 constexpr float most_sum = 1e30F;
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ","));
-}
 
 bool is_cached(const nlohmann::ordered_json& options) {
   if (!options.is_object() || !options.contains("cache")) return false;
@@ -47,22 +44,17 @@ SampleSteps::SampleSteps(const std::filesystem::path& file, const RunShape& run)
   const NpzArray sums = file_.array("column_sum");
   if (sums.type != ArrayType::float16 && sums.type != ArrayType::float32)
     throw Error("{}: column_sum holds {}; float16 or float32 is right", where_, name_of(sums.type));
-  const std::vector<std::int64_t> states = file_.array("states").shape;
-  if (states.size() != 2 || states[0] < 2 || states[1] < 1)
-    throw Error("{}: states has the shape {}; [T+1,S] with T and S of at least 1 is right", where_,
-                shape_text(states));
-  const std::vector<std::int64_t> right{states[0] - 1, 3, run.layers, run.heads, states[1]};
+  RecordedStates states = read_states(file_, where_);
+  const std::vector<std::int64_t> right{static_cast<std::int64_t>(states.steps), 3, run.layers, run.heads,
+                                        static_cast<std::int64_t>(states.positions)};
   if (sums.shape != right)
     throw Error("{}: column_sum has the shape {}; states and run.json ask for [T,3,L,H,S] = {}", where_,
                 shape_text(sums.shape), shape_text(right));
-  shape_ = {static_cast<std::size_t>(right[0]), static_cast<std::size_t>(right[4]),
-            static_cast<std::size_t>(right[2]), static_cast<std::size_t>(right[3])};
+  shape_ = {states.steps, states.positions, static_cast<std::size_t>(run.layers),
+            static_cast<std::size_t>(run.heads)};
   if (shape_.maps() == 0) throw Error("{}: column_sum has no layer or no head", where_);
-  prompt_length_ = file_.int32_scalar("prompt_length");
-  if (prompt_length_ < 0 || prompt_length_ > states[1])
-    throw Error("{}: prompt_length is {}; it must lie between 0 and the {} positions", where_, prompt_length_,
-                states[1]);
-  states_ = file_.int32s("states");
+  prompt_length_ = states.prompt_length;
+  states_ = std::move(states.ids);
   const auto negative = std::find_if(states_.begin(), states_.end(), [](auto id) { return id < 0; });
   if (negative != states_.end())
     throw Error("{}: states holds the id {}; ids are at least 0", where_, *negative);
@@ -75,9 +67,9 @@ void SampleSteps::read(std::size_t t, Step& step) const {
   step.ids.assign(first, first + static_cast<std::ptrdiff_t>(shape_.positions));
   step.status.clear();
   for (std::size_t j = 0; j < shape_.positions; ++j)
-    step.status.push_back(run_.mask_id && step.ids[j] == *run_.mask_id   ? TokenStatus::masked
-                          : j < static_cast<std::size_t>(prompt_length_) ? TokenStatus::prompt
-                                                                         : TokenStatus::decoded);
+    step.status.push_back(run_.mask_id && step.ids[j] == *run_.mask_id ? TokenStatus::masked
+                          : j < prompt_length_                         ? TokenStatus::prompt
+                                                                       : TokenStatus::decoded);
   step.by_class = file_.floats("column_sum", t, 1);
   check_sums(step);
   count_queries(step);

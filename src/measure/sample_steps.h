@@ -44,7 +44,7 @@ class SampleSteps {
   NpzFile file_;
   RunShape run_;
   SampleShape shape_;
-  std::int32_t prompt_length_ = 0;
+  std::size_t prompt_length_ = 0;
   std::vector<std::int32_t> states_;  // [T+1,S]
 };
 

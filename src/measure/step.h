@@ -16,8 +16,8 @@ namespace sinkscope {
 
 /// What a token is at a forward, by its input id; also the class of a query. In the order of `column_sum`.
 enum class TokenStatus : std::uint8_t { prompt, decoded, masked };
-constexpr std::size_t status_count = 3;
-constexpr std::array<const char*, status_count> status_names{"prompt", "decoded", "masked"};
+inline constexpr auto& status_names = position_class_names;
+constexpr std::size_t status_count = status_names.size();
 
 struct SampleShape {
   std::size_t steps = 0;      ///< T

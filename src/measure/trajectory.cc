@@ -1,9 +1,10 @@
 #include "measure/trajectory.h"
 
-#include <fmt/ranges.h>
 #include <sinkscope/error.h>
 
 #include <algorithm>
+
+#include "measure/recorded_run.h"
 
 namespace sinkscope {
 namespace {
@@ -11,31 +12,21 @@ namespace {
 // Behind the end of an autoregressive sequence.
 constexpr std::int32_t no_token = -1;
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ","));
-}
-
 }  // namespace
 
 Trajectory::Trajectory(const std::filesystem::path& file, const RunShape& run)
     : where_(file.string()), file_(file), autoregressive_(!run.mask_id) {
-  const std::vector<std::int64_t> shape = file_.array("states").shape;
-  if (shape.size() != 2 || shape[0] < 2 || shape[1] < 1)
-    throw Error("{}: states has the shape {}; [T+1,S] with T and S of at least 1 is right", where_,
-                shape_text(shape));
-  steps_ = static_cast<std::size_t>(shape[0] - 1);
-  positions_ = static_cast<std::size_t>(shape[1]);
-  const std::int32_t length = file_.int32_scalar("prompt_length");
-  if (length < 0 || length > shape[1])
-    throw Error("{}: prompt_length is {}; it must lie between 0 and the {} positions", where_, length,
-                positions_);
-  prompt_length_ = static_cast<std::size_t>(length);
-  states_ = file_.int32s("states");
+  RecordedStates states = read_states(file_, where_);
+  steps_ = states.steps;
+  positions_ = states.positions;
+  prompt_length_ = states.prompt_length;
+  states_ = std::move(states.ids);
   check_ids();
   if (autoregressive_) return;
-  has_confidence_ = check_optional("confidence", ArrayType::float32, {shape[0] - 1, shape[1]});
+  const auto steps = static_cast<std::int64_t>(steps_), positions = static_cast<std::int64_t>(positions_);
+  has_confidence_ = check_optional("confidence", ArrayType::float32, {steps, positions});
   has_masked_keys_ =
-      check_optional("masked_keys", ArrayType::uint8, {shape[0] - 1, run.layers, run.heads, shape[1]});
+      check_optional("masked_keys", ArrayType::uint8, {steps, run.layers, run.heads, positions});
 }
 
 void Trajectory::check_ids() const {

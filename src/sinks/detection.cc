@@ -18,16 +18,6 @@ void check_number(std::string_view name, double value) {
     throw UsageError("{} must be a finite number of at least 0, not {}", name, value);
 }
 
-std::vector<int> above_thresholds(const Comparison& comparison, double threshold) {
-  std::vector<int> found;
-  for (std::size_t j = 0; j < comparison.values.size(); ++j) {
-    const double value = comparison.values[j];
-    const double limit = comparison.bases[j] + threshold * comparison.unit;
-    if (value - limit > rounding_guard * std::max(value, limit)) found.push_back(static_cast<int>(j));
-  }
-  return found;
-}
-
 }  // namespace
 
 DetectionOptions default_detection(SinkRule rule) {
@@ -50,13 +40,12 @@ std::vector<int> detect_sinks(std::span<const float> columns, const DetectionOpt
   validate_detection(options);
   const std::vector<double> scores = scores_of(columns, {});
   switch (options.rule) {
-    case SinkRule::paper:
-      return above_others(scores, options.scale, options.epsilon);
     case SinkRule::topk: {
       std::vector<int> keys = largest(scores, all_positions(scores.size()), options.top_k);
       std::sort(keys.begin(), keys.end());
       return keys;
     }
+    case SinkRule::paper:
     case SinkRule::visible:
       return above_thresholds(compare(scores, options), options.epsilon);
     case SinkRule::zscore:

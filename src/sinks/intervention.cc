@@ -27,7 +27,8 @@ std::size_t share_of(std::size_t count, double ratio) {
 std::vector<int> candidates_of(std::span<const double> scores, const InterventionOptions& options) {
   switch (options.rule) {
     case SinkRule::paper:
-      return above_others(scores, options.scale, options.epsilon);
+      return above_thresholds(compare(scores, {.rule = options.rule, .scale = options.scale}),
+                              options.epsilon);
     case SinkRule::topk:
       return all_positions(scores.size());
     default:
@@ -106,13 +107,6 @@ void validate(const InterventionOptions& options) {
     throw UsageError(
         "--sink-eta must lie between 1e-6 and 1e6, not {}; --sink-action remove is its limit at 0",
         options.change.eta);
-}
-
-std::vector<int> choose_keys(std::span<const float> columns, std::span<const float> diagonal,
-                             const InterventionOptions& options) {
-  InterventionOptions plain = options;
-  plain.control = SinkControl::none;
-  return choose_keys({columns, diagonal, {}}, plain, {}).keys;
 }
 
 ChosenKeys choose_keys(const KeyScores& scores, const InterventionOptions& options, const DrawIndices& draw) {

@@ -34,7 +34,6 @@ constexpr NameTable<KeyAction, 4> action_names{{{KeyAction::remove, "remove"},
                                                 {KeyAction::scale, "scale"},
                                                 {KeyAction::value_zero, "value-zero"},
                                                 {KeyAction::value_mean, "value-mean"}}};
-constexpr std::array<std::string_view, 3> class_names{"prompt", "decoded", "masked"};
 
 template <typename Value, std::size_t N>
 std::string_view find_name(const NameTable<Value, N>& table, Value wanted) {
@@ -77,11 +76,11 @@ std::uint8_t parse_sink_positions(std::string_view text) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view name = text.substr(begin, end - begin);
-    const auto found = std::find(class_names.begin(), class_names.end(), name);
-    if (found == class_names.end())
+    const auto found = std::find(position_class_names.begin(), position_class_names.end(), name);
+    if (found == position_class_names.end())
       throw UsageError("--sink-positions \"{}\" should be some of prompt, decoded, masked, joined by commas",
                        text);
-    classes |= static_cast<std::uint8_t>(1 << (found - class_names.begin()));
+    classes |= static_cast<std::uint8_t>(1 << (found - position_class_names.begin()));
     begin = end + 1;
   }
   return classes;

@@ -34,20 +34,6 @@ std::vector<int> all_positions(std::size_t count) {
   return positions;
 }
 
-std::vector<int> above_others(std::span<const double> scores, SinkScale scale, double epsilon) {
-  std::vector<int> found;
-  if (scores.size() < 2) return found;  // no others: no mean to exceed
-  const double factor = scale_factor(scale, scores.size());
-  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const double others = static_cast<double>(scores.size() - 1);
-  for (std::size_t j = 0; j < scores.size(); ++j) {
-    const double value = factor * scores[j];
-    const double threshold = factor * ((total - scores[j]) / others) + epsilon;
-    if (value - threshold > rounding_guard * std::max(value, threshold)) found.push_back(static_cast<int>(j));
-  }
-  return found;
-}
-
 Spread spread_of(std::span<const double> scores) {
   const auto count = static_cast<double>(scores.size());
   Spread spread;
@@ -81,6 +67,16 @@ Comparison compare(std::span<const double> scores, const DetectionOptions& optio
   comparison.bases.assign(count, spread.mean);
   comparison.unit = spread.deviation;
   return comparison;
+}
+
+std::vector<int> above_thresholds(const Comparison& comparison, double threshold) {
+  std::vector<int> found;
+  for (std::size_t j = 0; j < comparison.values.size(); ++j) {
+    const double value = comparison.values[j];
+    const double limit = comparison.bases[j] + threshold * comparison.unit;
+    if (value - limit > rounding_guard * std::max(value, limit)) found.push_back(static_cast<int>(j));
+  }
+  return found;
 }
 
 std::vector<int> largest(std::span<const double> scores, std::vector<int> candidates, int count) {

@@ -29,9 +29,6 @@ std::vector<int> all_positions(std::size_t count);
 /// make sinks of uniform attention at epsilon = 0.
 constexpr double rounding_guard = 1e-6;
 
-/// Rule paper: the positions, ascending, whose score exceeds the mean of the others by epsilon on that scale.
-std::vector<int> above_others(std::span<const double> scores, SinkScale scale, double epsilon);
-
 /// C_j as the rule compares it with its threshold, and the threshold's part that is not chosen: key j is a
 /// sink iff value > base + threshold * unit by more than the guard against rounding, with unit = 1 of
 /// rules with an epsilon, std of rules with a z.
@@ -44,6 +41,9 @@ struct Comparison {
 /// Of every rule but topk, on options.scale. Both vectors are empty where a key has nothing to be compared
 /// with.
 Comparison compare(std::span<const double> scores, const DetectionOptions& options);
+
+/// The keys, ascending, that are sinks at this epsilon or z.
+std::vector<int> above_thresholds(const Comparison& comparison, double threshold);
 
 /// The count candidates with the largest scores, largest first, ties towards the lower index; all where there
 /// are fewer.

@@ -19,59 +19,62 @@ using testing::ThrowsMessage;
 // Sum 16 over 8 keys.
 const std::vector<float> columns{3, 0, 1, 4, 4, 1, 0, 3};
 
+std::vector<int> picked(std::span<const float> sums, std::span<const float> diagonal,
+                        const InterventionOptions& options) {
+  return choose_keys({sums, diagonal}, options).keys;
+}
+
 TEST(ChooseKeys, ZeroKeysIsNoIntervention) {
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 0}), IsEmpty());
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 0, .rule = SinkRule::topk}), IsEmpty());
+  EXPECT_THAT(picked(columns, {}, {.top_k = 0}), IsEmpty());
+  EXPECT_THAT(picked(columns, {}, {.top_k = 0, .rule = SinkRule::topk}), IsEmpty());
 }
 
 TEST(ChooseKeys, TakesTheLargestFirstAndTheLowerIndexOfEquals) {
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 1}), ElementsAre(3));
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 3}), ElementsAre(3, 4, 0));
+  EXPECT_THAT(picked(columns, {}, {.top_k = 1}), ElementsAre(3));
+  EXPECT_THAT(picked(columns, {}, {.top_k = 3}), ElementsAre(3, 4, 0));
 }
 
 TEST(ChooseKeys, FewerCandidatesThanKeysMasksOnlyThose) {
   // At epsilon 0 the candidates are the scores above the mean of the others, 3 and 4.
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7}), ElementsAre(3, 4, 0, 7));
+  EXPECT_THAT(picked(columns, {}, {.top_k = 7}), ElementsAre(3, 4, 0, 7));
   // 3 against 13/7 + 2: no; 4 against 12/7 + 2: yes.
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 2}), ElementsAre(3, 4));
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 3}), IsEmpty());
+  EXPECT_THAT(picked(columns, {}, {.top_k = 7, .epsilon = 2}), ElementsAre(3, 4));
+  EXPECT_THAT(picked(columns, {}, {.top_k = 7, .epsilon = 3}), IsEmpty());
 }
 
 TEST(ChooseKeys, WithRuleTopkEveryPositionIsACandidate) {
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 6, .epsilon = 3, .rule = SinkRule::topk}),
+  EXPECT_THAT(picked(columns, {}, {.top_k = 6, .epsilon = 3, .rule = SinkRule::topk}),
               ElementsAre(3, 4, 0, 7, 2, 5));
-  EXPECT_EQ(choose_keys(columns, {}, {.top_k = 1000, .rule = SinkRule::topk}).size(), 8U);
+  EXPECT_EQ(picked(columns, {}, {.top_k = 1000, .rule = SinkRule::topk}).size(), 8U);
 }
 
 TEST(ChooseKeys, RulesThatOnlyMeasureAreRefused) {
   for (const SinkRule rule : {SinkRule::zscore, SinkRule::visible, SinkRule::soft}) {
     EXPECT_THAT([&] { validate(InterventionOptions{.rule = rule}); },
                 ThrowsMessage<UsageError>(HasSubstr("--sink-rule")));
-    EXPECT_THROW(choose_keys(columns, {}, {.top_k = 1, .rule = rule}), UsageError);
+    EXPECT_THROW(picked(columns, {}, {.top_k = 1, .rule = rule}), UsageError);
   }
 }
 
 TEST(ChooseKeys, TheScaleIsThatOfEpsilon) {
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 2, .scale = SinkScale::mean}), IsEmpty());
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 2.0 / 8, .scale = SinkScale::mean}),
+  EXPECT_THAT(picked(columns, {}, {.top_k = 7, .epsilon = 2, .scale = SinkScale::mean}), IsEmpty());
+  EXPECT_THAT(picked(columns, {}, {.top_k = 7, .epsilon = 2.0 / 8, .scale = SinkScale::mean}),
               ElementsAre(3, 4));
-  EXPECT_THAT(choose_keys(columns, {}, {.top_k = 7, .epsilon = 200.0 / 8, .scale = SinkScale::percent}),
+  EXPECT_THAT(picked(columns, {}, {.top_k = 7, .epsilon = 200.0 / 8, .scale = SinkScale::percent}),
               ElementsAre(3, 4));
 }
 
 TEST(ChooseKeys, ExcludeSelfRanksAndDecidesWithoutTheDiagonal) {
   // Key 3 owes 3 of its 4 to itself.
   const std::vector<float> diagonal{0.5F, 0, 0, 3, 0.25F, 0, 0, 0.25F};
-  EXPECT_THAT(choose_keys(columns, diagonal, {.top_k = 3}), ElementsAre(3, 4, 0)) << "not asked for";
-  EXPECT_THAT(choose_keys(columns, diagonal, {.top_k = 3, .exclude_self = true}), ElementsAre(4, 7, 0));
+  EXPECT_THAT(picked(columns, diagonal, {.top_k = 3}), ElementsAre(3, 4, 0)) << "not asked for";
+  EXPECT_THAT(picked(columns, diagonal, {.top_k = 3, .exclude_self = true}), ElementsAre(4, 7, 0));
   // The rule applies to C' too: 1 is below the mean of the others, 11/7.
-  EXPECT_THAT(choose_keys(columns, diagonal, {.top_k = 8, .exclude_self = true}), ElementsAre(4, 7, 0));
+  EXPECT_THAT(picked(columns, diagonal, {.top_k = 8, .exclude_self = true}), ElementsAre(4, 7, 0));
 }
 
 TEST(ChooseKeys, TheRatioKeepsTheFirstOfThePicked) {
-  const auto kept = [](double ratio) {
-    return choose_keys(columns, {}, {.top_k = 4, .mask_sink_ratio = ratio});
-  };
+  const auto kept = [](double ratio) { return picked(columns, {}, {.top_k = 4, .mask_sink_ratio = ratio}); };
   EXPECT_THAT(kept(1), ElementsAre(3, 4, 0, 7));
   EXPECT_THAT(kept(0.76), ElementsAre(3, 4, 0, 7));
   EXPECT_THAT(kept(0.75), ElementsAre(3, 4, 0));
@@ -82,22 +85,20 @@ TEST(ChooseKeys, TheRatioKeepsTheFirstOfThePicked) {
 TEST(ChooseKeys, TheRatioCountsExactly) {
   // 0.07 * 100 is 7.000000000000001 in floating point.
   const std::vector<float> hundred(100, 1);
-  EXPECT_EQ(choose_keys(hundred, {}, {.top_k = 100, .rule = SinkRule::topk, .mask_sink_ratio = 0.07}).size(),
-            7U);
+  EXPECT_EQ(picked(hundred, {}, {.top_k = 100, .rule = SinkRule::topk, .mask_sink_ratio = 0.07}).size(), 7U);
 }
 
 TEST(ChooseKeys, UniformAttentionLosesNothing) {
-  EXPECT_THAT(choose_keys(planted_columns(171, {}, 0), {}, {.top_k = 10}), IsEmpty());
+  EXPECT_THAT(picked(planted_columns(171, {}, 0), {}, {.top_k = 10}), IsEmpty());
 }
 
 TEST(ChooseKeys, RefusesValuesThatHaveNoRank) {
   const std::vector<float> broken{1, std::numeric_limits<float>::quiet_NaN()};
-  EXPECT_THAT([&] { choose_keys(broken, {}, {.top_k = 1}); },
-              ThrowsMessage<Error>(HasSubstr("key 1 is nan")));
+  EXPECT_THAT([&] { picked(broken, {}, {.top_k = 1}); }, ThrowsMessage<Error>(HasSubstr("key 1 is nan")));
   EXPECT_THAT(
-      [&] { choose_keys(columns, {}, {.top_k = 1, .exclude_self = true}); },
+      [&] { picked(columns, {}, {.top_k = 1, .exclude_self = true}); },
       ThrowsMessage<Error>("8 column sums came with 0 values of the diagonal; both must be one per key"));
-  EXPECT_THAT([&] { choose_keys(columns, broken, {.top_k = 1}); },
+  EXPECT_THAT([&] { picked(columns, broken, {.top_k = 1}); },
               ThrowsMessage<Error>(HasSubstr("8 column sums")));
 }
 
