@@ -11,6 +11,7 @@ namespace sinkscope {
 void add_run_command(CLI::App& program);
 void add_measure_command(CLI::App& program);
 void add_compare_command(CLI::App& program);
+void add_plot_command(CLI::App& program);
 void add_forward_command(CLI::App& program);
 void add_score_command(CLI::App& program);
 void add_tokenize_command(CLI::App& program);

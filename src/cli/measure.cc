@@ -1,10 +1,5 @@
 // `sinkscope measure`: the sinks of recorded runs in numbers.
 #include <fmt/format.h>
-#include <sinkscope/checkpoint.h>
-#include <sinkscope/error.h>
-#include <sinkscope/tokenizer.h>
-
-#include <map>
 #include <memory>
 
 #include "base/json.h"
@@ -14,6 +9,8 @@
 #include "cli/option_table.h"
 #include "cli/progress.h"
 #include "cli/result_files.h"
+#include "cli/rule_options.h"
+#include "cli/token_texts.h"
 #include "measure/csv_tables.h"
 #include "measure/measure_runs.h"
 
@@ -24,12 +21,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct MeasureCommand {
   std::vector<std::string> runs;
-  std::string rule = "paper";
-  std::string scale = "sum";
-  std::optional<double> epsilon;
-  std::optional<double> z;
-  std::optional<double> steepness;
-  std::optional<int> top_k;
+  RuleOptions rule;
   double calibrate = 0.04;
   std::string tokenizer;
   std::string out;
@@ -37,63 +29,11 @@ struct MeasureCommand {
   bool quiet = false;
 };
 
-// An option of another rule would be read and never used.
-template <typename Value>
-void take(const char* option, const std::optional<Value>& given, Value& value, bool used,
-          const MeasureCommand& command, const char* rules) {
-  if (!given) return;
-  if (!used) throw UsageError("{} is of {}; --rule is {}", option, rules, command.rule);
-  value = *given;
-}
-
 MeasureOptions options_of(const MeasureCommand& command) {
-  const SinkRule rule = parse_sink_rule(command.rule);
-  MeasureOptions options{default_detection(rule), command.calibrate};
-  DetectionOptions& detection = options.detection;
-  detection.scale = parse_sink_scale(command.scale);
-  take("--epsilon", command.epsilon, detection.epsilon, rule == SinkRule::paper || rule == SinkRule::visible,
-       command, "the rules paper and visible");
-  take("--z", command.z, detection.z, rule == SinkRule::zscore || rule == SinkRule::soft, command,
-       "the rules zscore and soft");
-  take("--steepness", command.steepness, detection.steepness, rule == SinkRule::soft, command,
-       "the rule soft");
-  take("--top-k", command.top_k, detection.top_k, rule == SinkRule::topk, command, "the rule topk");
+  const MeasureOptions options{detection_of(command.rule), command.calibrate};
   validate_measure(options);
   return options;
 }
-
-// Texts of token ids, from the tokenizer of each run's model where it is on this machine.
-class TokenTexts {
- public:
-  TokenTexts(std::string tokenizer, bool quiet) : tokenizer_(std::move(tokenizer)), quiet_(quiet) {
-    if (!tokenizer_.empty()) loaded_.emplace(tokenizer_, Tokenizer::load(locate_model(tokenizer_)));
-  }
-
-  std::optional<std::string> text(const RunInfo& run, std::int32_t id) {
-    const std::optional<Tokenizer>& tokenizer = tokenizer_of(run);
-    return tokenizer ? std::optional(tokenizer->label(id)) : std::nullopt;
-  }
-
- private:
-  const std::optional<Tokenizer>& tokenizer_of(const RunInfo& run) {
-    std::string model = tokenizer_.empty() ? run.model.name : tokenizer_;
-    if (tokenizer_.empty() && run.options.is_object() && run.options.contains("model") &&
-        run.options.at("model").is_string())
-      model = run.options.at("model").get<std::string>();
-    const auto [place, fresh] = loaded_.try_emplace(model);
-    if (!fresh) return place->second;
-    try {
-      place->second = Tokenizer::load(locate_model(model));
-    } catch (const std::exception& error) {
-      note(quiet_, fmt::format("tokens have no texts, --tokenizer would give them: {}", error.what()));
-    }
-    return place->second;
-  }
-
-  std::string tokenizer_;
-  bool quiet_;
-  std::map<std::string, std::optional<Tokenizer>> loaded_;
-};
 
 void measure_command(const MeasureCommand& command) {
   const MeasureOptions options = options_of(command);
@@ -117,16 +57,7 @@ void add_measure_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand("measure", "The sinks of recorded runs in numbers");
   OptionTable table(*command);
   command->add_option("RUN", options->runs, "run directories, of one model or several")->required();
-  table.choice("rule", options->rule, {"paper", "zscore", "visible", "topk", "soft"},
-               "what makes a key a sink (docs/methods.md)");
-  table.choice(
-      "scale", options->scale, {"sum", "mean", "percent"},
-      "unit of C and of rule paper's epsilon: sum of a column, divided by the positions, in percent");
-  table.option("epsilon", options->epsilon,
-               "paper: how far above the mean of the others [3]; visible: mean attention [0.3]");
-  table.option("z", options->z, "zscore [3], soft [2]: standard deviations above the mean");
-  table.option("steepness", options->steepness, "soft: of the sigmoid, per unit of --scale [5]");
-  table.option("top-k", options->top_k, "topk: the K largest of each map [1]");
+  declare_rule_options(table, options->rule);
   table.option("calibrate", options->calibrate,
                "also find the threshold at which this share of all cells are sinks");
   table.option("tokenizer", options->tokenizer,

@@ -27,6 +27,7 @@ void add_commands(CLI::App& program) {
   add_run_command(program);
   add_measure_command(program);
   add_compare_command(program);
+  add_plot_command(program);
   add_forward_command(program);
   add_score_command(program);
   add_tokenize_command(program);

@@ -5,14 +5,16 @@
 
 namespace sinkscope {
 
-/// Runs gnuplot over the script. Throws Error when it is not installed (saying which package has it) or when
-/// it ends with an error (with its first line). `what` names the picture in errors.
+/// Runs gnuplot over the script, without the user's own settings. Throws Error when it is not installed
+/// (saying which package has it) or when it ends with an error (with its last line). `what` names the picture
+/// in errors.
 void run_gnuplot(const std::string& script, const std::string& what);
 
 /// Throws as run_gnuplot() where gnuplot is not installed: asked before the work whose result it shall draw.
 void require_gnuplot();
 
-/// The text between single quotes, as gnuplot takes it without interpreting anything.
+/// The text between single quotes, as gnuplot takes it without interpreting anything. A line break, which no
+/// quotes can hold, becomes a space.
 std::string gnuplot_quoted(const std::string& text);
 
 }  // namespace sinkscope

@@ -1,0 +1,115 @@
+#include "draw/score_figure.h"
+
+#include <fmt/format.h>
+#include <sinkscope/error.h>
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace sinkscope {
+namespace {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr const char* preferred = "exact_match,flexible-extract";
+
+std::string error_name(const std::string& metric) {
+  const std::size_t comma = std::min(metric.find(','), metric.size());
+  return metric.substr(0, comma) + "_stderr" + metric.substr(comma);
+}
+
+bool is_error(const std::string& metric) { return metric.find("_stderr") != std::string::npos; }
+
+TaskScore score_of(const OrderedJson& task, const std::string& metric) {
+  TaskScore score{metric, task.at(metric).get<double>(), std::nullopt};
+  const auto found = task.find(error_name(metric));
+  if (found != task.end() && found->is_number()) score.standard_error = found->get<double>();
+  return score;
+}
+
+std::optional<TaskScore> chosen_score(const OrderedJson& task) {
+  std::optional<TaskScore> first;
+  if (task.contains(preferred) && task.at(preferred).is_number()) return score_of(task, preferred);
+  for (const auto& [metric, value] : task.items()) {
+    if (!value.is_number() || is_error(metric)) continue;
+    TaskScore score = score_of(task, metric);
+    if (score.standard_error) return score;
+    if (!first) first = std::move(score);
+  }
+  return first;
+}
+
+std::vector<std::string> all_tasks(const std::vector<TaskScores>& evaluations) {
+  std::vector<std::string> names;
+  for (const TaskScores& evaluation : evaluations)
+    for (const auto& [name, score] : evaluation.tasks)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+TaskScores read_task_scores(const fs::path& file) {
+  const std::string where = file.string();
+  parse_json(read_file(file), where);  // refuses keys that are there twice
+  const OrderedJson json = OrderedJson::parse(read_file(file));
+  if (!json.is_object() || !json.contains("results") || !json.at("results").is_object())
+    throw Error("{} has no object `results`, which evaluations write", where);
+  TaskScores scores{fs::absolute(file).parent_path().filename().string(), file, {}};
+  for (const auto& [name, task] : json.at("results").items()) {
+    if (!task.is_object())
+      throw Error("{}: results.{} is {}; an object is right", where, name, task.type_name());
+    std::optional<TaskScore> score = chosen_score(task);
+    if (score && score->standard_error && !(*score->standard_error >= 0))
+      throw Error("{}: the standard error of results.{} is {}; it must be at least 0", where, name,
+                  *score->standard_error);
+    if (score) scores.tasks.emplace_back(name, std::move(*score));
+  }
+  if (scores.tasks.empty()) throw Error("{} has no task with a number in `results`", where);
+  return scores;
+}
+
+Figure score_figure(const std::vector<TaskScores>& evaluations) {
+  Figure figure;
+  figure.name = "interventions";
+  figure.title = "task scores";
+  figure.note = "error bars: one standard error";
+  figure.columns = {"task", "metric", "value", "standard_error"};
+  figure.aggregation["value"] = "as evaluated; error bars: one standard error to either side";
+  const std::vector<std::string> tasks = all_tasks(evaluations);
+  const double width = 0.8 / static_cast<double>(evaluations.size());
+  Panel panel;
+  double highest = 0, lowest = 0;
+  for (std::size_t e = 0; e < evaluations.size(); ++e) {
+    const TaskScores& evaluation = evaluations[e];
+    FigurePart part;
+    part.run = evaluation.label;
+    part.about = {{"run", evaluation.file.string()}, {"kind", "evaluation"}};
+    Boxes boxes{evaluation.label, {}, curve_colour(e)};
+    for (const auto& [name, score] : evaluation.tasks) {
+      const auto group = static_cast<double>(std::find(tasks.begin(), tasks.end(), name) - tasks.begin());
+      const double left = group - 0.4 + width * static_cast<double>(e);
+      const double error = score.standard_error.value_or(0);
+      boxes.boxes.push_back({left + 0.06 * width, left + 0.94 * width, 0, score.value});
+      if (score.standard_error)
+        panel.errors.push_back({left + width / 2, score.value - error, score.value + error});
+      part.rows.push_back({name, score.metric, score.value,
+                           score.standard_error ? OrderedJson(error) : OrderedJson(nullptr)});
+      highest = std::max(highest, score.value + error);
+      lowest = std::min(lowest, score.value - error);
+    }
+    panel.boxes.push_back(std::move(boxes));
+    figure.parts.push_back(std::move(part));
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) panel.x.ticks.push_back({static_cast<double>(i), tasks[i]});
+  panel.x.from = -0.6;
+  panel.x.to = static_cast<double>(tasks.size()) - 0.4;
+  panel.y = {"score", lowest < 0 ? 1.08 * lowest : 0, highest > 0 ? 1.08 * highest : 1};
+  figure.parts[0].panels.push_back(std::move(panel));
+  return figure;
+}
+
+}  // namespace sinkscope

@@ -1,0 +1,34 @@
+// Task scores of several evaluations as bars: what interventions cost.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "draw/figure.h"
+
+namespace sinkscope {
+
+struct TaskScore {
+  std::string metric;  ///< "exact_match,flexible-extract"
+  double value = 0;
+  std::optional<double> standard_error;
+};
+
+struct TaskScores {
+  std::string label;
+  std::filesystem::path file;
+  std::vector<std::pair<std::string, TaskScore>> tasks;  ///< in the file's order
+};
+
+/// Of a results.json in the layout of lm-evaluation-harness: `results` {task: {"METRIC,FILTER": number,
+/// "METRIC_stderr,FILTER": number}}. Of a task with several metrics it is exact_match,flexible-extract, else
+/// the first with a standard error, else the first. Throws Error naming the file and what is wrong.
+TaskScores read_task_scores(const std::filesystem::path& file);
+
+/// A group of bars for each task, in it a bar with its standard error for each evaluation.
+Figure score_figure(const std::vector<TaskScores>& evaluations);
+
+}  // namespace sinkscope
