@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sinkscope/error.h>
 
+#include <charconv>
 #include <memory>
 
 #include "cli/commands.h"
@@ -11,6 +12,7 @@
 #include "cli/result_files.h"
 #include "cli/rule_options.h"
 #include "cli/token_texts.h"
+#include "draw/film.h"
 #include "draw/plot.h"
 
 namespace sinkscope {
@@ -22,6 +24,9 @@ struct PlotCommand {
   RuleOptions rule;
   std::optional<std::int64_t> sample, step;
   std::optional<double> width, height;
+  std::string video, size = "1280x720";
+  std::optional<double> fps;
+  bool frames = false;
   bool compare = false;
   bool list = false;
   bool quiet = false;
@@ -66,13 +71,53 @@ PlotOptions options_of(const PlotCommand& command) {
   return options;
 }
 
+// "1280x720": even numbers, which video formats ask for.
+void read_size(const std::string& text, FilmOptions& film) {
+  constexpr int least = 320, most = 4096;
+  const std::size_t cross = text.find('x');
+  const auto number = [&](std::string_view part, int& value) {
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    return error == std::errc() && end == part.data() + part.size() && value >= least && value <= most &&
+           value % 2 == 0;
+  };
+  if (cross == std::string::npos || !number(std::string_view(text).substr(0, cross), film.width) ||
+      !number(std::string_view(text).substr(cross + 1), film.height))
+    throw UsageError("--size \"{}\" is not of the form 1280x720, even numbers from {} to {}", text, least,
+                     most);
+}
+
+FilmOptions film_of(const PlotCommand& command) {
+  FilmOptions film;
+  if (!command.video.empty()) film.video = parse_video_format(command.video);
+  film.frames = command.frames;
+  film.rate = command.fps.value_or(film.rate);
+  if (!(film.rate >= 0.1 && film.rate <= 120))
+    throw UsageError("--fps is {}; 0.1 to 120 is right", film.rate);
+  read_size(command.size, film);
+  return film;
+}
+
+// What belongs to pictures alone would be read and never used.
+void check_film_options(const PlotCommand& command, const CLI::App& app) {
+  const bool film = !command.video.empty() || command.frames;
+  const auto check = [&](const char* option, bool of_film) {
+    if (app.count(option) > 0 && film != of_film)
+      throw UsageError(
+          "{} is of {}", option,
+          of_film ? "films: --video or --frames" : "pictures, and --video and --frames make films");
+  };
+  for (const char* option : {"--fps", "--size"}) check(option, true);
+  for (const char* option : {"--format", "--column", "--width", "--height", "--step"}) check(option, false);
+}
+
 std::string names_text() {
   std::string text;
   for (const FigureName& figure : figure_names()) text += fmt::format("{:<14}{}\n", figure.name, figure.what);
   return text;
 }
 
-void plot_command(const PlotCommand& command) {
+void plot_command(const PlotCommand& command, const CLI::App& app) {
+  check_film_options(command, app);
   if (command.list) {
     fmt::print("{}", names_text());
     return;
@@ -87,7 +132,9 @@ void plot_command(const PlotCommand& command) {
     note(command.quiet, line);
   };
   callbacks.progress = [&](std::size_t done, std::size_t all) { show_samples(bar, done, all); };
-  const std::vector<std::filesystem::path> paths = plot_runs(options, callbacks);
+  const bool film = !command.video.empty() || command.frames;
+  const std::vector<std::filesystem::path> paths =
+      film ? film_runs(options, film_of(command), callbacks) : plot_runs(options, callbacks);
   bar.finish();
   for (const std::filesystem::path& path : paths) fmt::print("{}\n", path.string());
 }
@@ -117,6 +164,11 @@ void add_plot_command(CLI::App& program) {
   table.option("width", options->width, "mm, in place of --column");
   table.option("height", options->height, "mm [the figure's own]");
   table.choice("palette", options->palette, {"viridis", "cividis"}, "colours of heat maps");
+  table.choice("video", options->video, {"mp4", "webm", "gif"},
+               "a film over the steps in place of pictures (ffmpeg): --figure columns or maps [columns]");
+  table.flag("frames", options->frames, "leave the film's pictures; without --video no ffmpeg is needed");
+  table.option("fps", options->fps, "film: steps a second [10]");
+  table.option("size", options->size, "film: width and height in pixels");
   table.option("tokenizer", options->tokenizer,
                "model or folder whose tokenizer names the tokens [each run's own model]");
   table.flag("list", options->list, "print the names of the figures and end");
@@ -125,7 +177,7 @@ void add_plot_command(CLI::App& program) {
       "Figures:\n" + names_text() +
       "\nEach leaves NAME.png (svg, pdf), NAME.csv with what is drawn and NAME.json with how it was "
       "aggregated; docs/plot.md describes them.");
-  command->callback([options] { plot_command(*options); });
+  command->callback([options, command] { plot_command(*options, *command); });
 }
 
 }  // namespace sinkscope

@@ -147,9 +147,20 @@ std::string figure_csv(const Figure& figure, const Picture& picture) {
 }  // namespace
 
 Figure joined(std::vector<Figure> figures, bool overlay) {
+  std::string notes;
+  bool same_note = true;
+  for (const Figure& figure : figures) {
+    notes += (notes.empty() ? "" : ". ") + figure.parts[0].run + ": " + figure.note;
+    same_note = same_note && figure.note == figures[0].note;
+  }
   Figure result = std::move(figures[0]);
+  if (!same_note) result.note = notes;
   for (std::size_t i = 1; i < figures.size(); ++i)
-    for (FigurePart& part : figures[i].parts) result.parts.push_back(std::move(part));
+    for (FigurePart& part : figures[i].parts) {
+      // What differs from the first run's is said with the run.
+      if (figures[i].aggregation != result.aggregation) part.about["aggregation"] = figures[i].aggregation;
+      result.parts.push_back(std::move(part));
+    }
   if (result.parts.size() < 2) return result;
   share_axes(result.parts);
   if (overlay) lay_over(result.parts);

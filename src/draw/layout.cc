@@ -159,18 +159,28 @@ void fit_picture(Picture& picture, const PictureStyle& style) {
   }
 }
 
+double text_line_height() { return line_height(flowing_points); }
+
 std::size_t flowing_columns(const PictureStyle& style) { return columns_in(style.width - 4, flowing_points); }
 
 std::size_t flowing_lines(const std::vector<FlowingText>& flowing, std::size_t columns) {
+  std::size_t last = 0;
+  for (const FlowPlace& place : flow_places(flowing, columns)) last = place.line;
+  return last + 1;
+}
+
+std::vector<FlowPlace> flow_places(const std::vector<FlowingText>& flowing, std::size_t columns) {
+  std::vector<FlowPlace> places;
   std::size_t line = 0, used = 0;
   for (const FlowingText& token : flowing) {
-    if (used > 0 && used + token.columns > columns) {
+    if (used > 0 && (token.begins_line || used + token.columns > columns)) {
       ++line;
       used = 0;
     }
+    places.push_back({line, used});
     used += token.columns;
   }
-  return line + 1;
+  return places;
 }
 
 std::vector<Tick> round_ticks(const Axis& axis, std::size_t most) {

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* text_colour = "#000000";
 constexpr const char* note_colour = "#555555";
 constexpr const char* sans = "Sans";
+constexpr std::array<const char*, 3> grounds{"#fff2b3", "#ffd23f", "#ff9b21"};
+constexpr double monospace_width = 0.602;       // of a column, in sizes of the font
 constexpr const char* monospace = "Monospace";  // for flowing text: its columns are all of one width
 
 // What an SVG's viewer draws with its own fonts; control characters have no place in XML.
@@ -114,7 +116,9 @@ void PictureScript::begin_picture(const std::string& file) {
       break;
   }
   text_ += fmt::format("set output {}\nset multiplot\nunset key\n", gnuplot_quoted(file));
-  text_ += "set style textbox opaque fillcolor rgb '#fde725' noborder margins 0.2,0.2\n";
+  for (std::size_t i = 0; i < grounds.size(); ++i)
+    text_ += fmt::format("set style textbox {} opaque fillcolor rgb '{}' noborder margins 0.1,0.1\n", i + 1,
+                         grounds[i]);
   labels_ = arrows_ = 0;
 }
 
@@ -168,7 +172,7 @@ std::string PictureScript::image(const Matrix& matrix, double from, double to, s
 }
 
 void PictureScript::colour_bar(const ColourAxis& axis, const PanelPlace& place) {
-  const double left = style_.width - colour_bar_width + 0.5, right = left + 2.8;
+  const double left = place.right * style_.width + 4, right = left + 2.8;
   const double top = place.top * style_.height, bottom = place.bottom * style_.height;
   const Axis scale{axis.title, axis.from, axis.to, false, false, {}};
   const auto most = static_cast<std::size_t>((bottom - top) / 6);
@@ -177,9 +181,8 @@ void PictureScript::colour_bar(const ColourAxis& axis, const PanelPlace& place) 
     line_at(right, y, right + 0.7, y, 0.5, text_colour);
     text_at(right + 1.2, y, tick.text, axis_points, "left");
   }
-  text_at(style_.width - 2, (top + bottom) / 2,
-          shortened(axis.title, columns_in(bottom - top + 20, axis_points)), axis_points,
-          "center rotate by 90");
+  text_at(left + 12.5, (top + bottom) / 2, shortened(axis.title, columns_in(bottom - top + 20, axis_points)),
+          axis_points, "center rotate by 90");
   Matrix bar{256, 1, {}};
   for (int i = 255; i >= 0; --i)
     bar.values.push_back(static_cast<float>(axis.from + (axis.to - axis.from) * i / 255));
@@ -194,21 +197,14 @@ void PictureScript::colour_bar(const ColourAxis& axis, const PanelPlace& place) 
 }
 
 void PictureScript::flow(const Picture& picture) {
-  if (picture.flowing.empty()) return;
-  const std::size_t columns = flowing_columns(style_);
+  const std::vector<FlowPlace> places = flow_places(picture.flowing, flowing_columns(style_));
   const double begin = style_.height - flowing_height(picture) + 1;
-  std::size_t line = 0, used = 0;
-  for (const FlowingText& token : picture.flowing) {
-    if (used > 0 && used + token.columns > columns) {
-      ++line;
-      used = 0;
-    }
-    if (line >= picture.flowing_rows) return;
-    text_at(2 + 0.605 * millimetres(flowing_points) * static_cast<double>(used),
-            begin + (static_cast<double>(line) + 0.5) * line_height(flowing_points), token.text,
-            flowing_points,
-            fmt::format("left tc rgb '{}' {}", token.colour, token.marked ? "boxed" : "").c_str());
-    used += token.columns;
+  for (std::size_t i = 0; i < places.size() && places[i].line < picture.flowing_rows; ++i) {
+    const FlowingText& token = picture.flowing[i];
+    const std::string ground = token.ground == 0 ? "" : fmt::format("boxed bs {}", token.ground);
+    text_at(2 + monospace_width * millimetres(flowing_points) * static_cast<double>(places[i].column),
+            begin + (static_cast<double>(places[i].line) + 0.5) * line_height(flowing_points), token.text,
+            flowing_points, fmt::format("left tc rgb '{}' {}", token.colour, ground).c_str());
   }
 }
 

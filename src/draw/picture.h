@@ -99,7 +99,8 @@ struct FlowingText {
   std::string text;
   std::size_t columns = 1;  ///< reserved, whatever stands there now
   std::string colour;
-  bool marked = false;  ///< on a coloured ground
+  int ground = 0;            ///< 1 to 3: on a coloured ground, the stronger the larger
+  bool begins_line = false;  ///< whatever room there is on the line before
 };
 
 struct Picture {
@@ -130,6 +131,8 @@ void fit_picture(Picture& picture, const PictureStyle& style);
 
 /// Columns of text that a line of a film's text has.
 std::size_t flowing_columns(const PictureStyle& style);
+/// mm.
+double text_line_height();
 /// Lines that tokens so wide take.
 std::size_t flowing_lines(const std::vector<FlowingText>& flowing, std::size_t columns);
 

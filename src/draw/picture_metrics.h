@@ -29,6 +29,12 @@ struct LegendEntry {
   std::size_t row = 0;
 };
 
+/// Where a token of flowing text stands.
+struct FlowPlace {
+  std::size_t line = 0, column = 0;
+};
+std::vector<FlowPlace> flow_places(const std::vector<FlowingText>& flowing, std::size_t columns);
+
 std::vector<LegendEntry> placed_legend(const Picture& picture, const PictureStyle& style);
 std::size_t legend_rows(const Picture& picture, const PictureStyle& style);
 std::vector<std::string> note_lines(const Picture& picture, const PictureStyle& style);

@@ -65,13 +65,9 @@ void open_source(Sources& sources, const fs::path& run, const PlotOptions& optio
 // Labels tell runs apart in file names and pictures.
 void make_unique(Sources& sources) {
   std::set<std::string> taken;
-  const auto change = [&](std::string& label) {
-    const std::string first = label;
-    for (int n = 2; !taken.insert(label).second; ++n) label = fmt::format("{}-{}", first, n);
-  };
-  for (PlotRun& run : sources.recorded) change(run.label);
-  for (TrainingRun& run : sources.training) change(run.label);
-  for (TaskScores& scores : sources.evaluations) change(scores.label);
+  for (PlotRun& run : sources.recorded) run.label = free_label(run.label, taken);
+  for (TrainingRun& run : sources.training) run.label = free_label(run.label, taken);
+  for (TaskScores& scores : sources.evaluations) scores.label = free_label(scores.label, taken);
 }
 
 void check_compare(const PlotOptions& options, const Sources& sources) {

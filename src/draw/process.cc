@@ -57,12 +57,13 @@ std::string MemoryFile::content() const {
 }
 
 // What the process says goes to files: pipes would have to be emptied in turns.
-ProcessResult run_process(const std::vector<std::string>& arguments) {
+ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& folder) {
   const MemoryFile output, errors;
   Actions actions;
   posix_spawn_file_actions_addopen(&actions.list, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions.list, 1, output.path().c_str(), O_WRONLY | O_APPEND, 0);
   posix_spawn_file_actions_addopen(&actions.list, 2, errors.path().c_str(), O_WRONLY | O_APPEND, 0);
+  if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions.list, folder.c_str());
   std::vector<std::string> copies = arguments;
   std::vector<char*> pointers;
   for (std::string& argument : copies) pointers.push_back(argument.data());

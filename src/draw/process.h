@@ -36,8 +36,9 @@ struct ProcessResult {
   std::string errors;     ///< and to standard error
 };
 
-/// arguments[0] is looked for in PATH. Standard input is empty. Throws Error where no process can be started.
-ProcessResult run_process(const std::vector<std::string>& arguments);
+/// arguments[0] is looked for in PATH; it works in `folder`, where one is given. Standard input is empty.
+/// Throws Error where no process can be started.
+ProcessResult run_process(const std::vector<std::string>& arguments, const std::string& folder = "");
 
 /// The last line that is not empty (or made of gnuplot's pointers ^): where a program says what is wrong.
 std::string last_line(const std::string& said);

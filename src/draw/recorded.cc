@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "sinks/ranking.h"
 
@@ -62,6 +63,7 @@ SampleView begin_view(const PlotRun& run, const SampleShape& shape, std::int64_t
   view.states = read_states(NpzFile(file), file.string());
   view.columns = {shape.steps, shape.positions,
                   std::vector<float>(shape.steps * shape.positions, std::numeric_limits<float>::quiet_NaN())};
+  view.sinks.assign(view.columns.values.size(), 0);
   view.top.assign(view.shape.maps(), 0);
   return view;
 }
@@ -70,6 +72,8 @@ void add_step(SampleView& view, const Step& step, const PlotOptions& options) {
   add_columns(view, step, options);
   view.largest.insert(view.largest.end(), step.largest.begin(), step.largest.end());
   const double factor = scale_factor(options.detection.scale, step.shape.positions);
+  for (const std::vector<int>& sinks : step.sinks)
+    for (const int key : sinks) ++view.sinks[step.number * view.columns.columns + key];
   for (std::size_t map = 0; map < step.shape.maps(); ++map)
     if (step.largest[map] >= 0)
       view.top[map] +=
@@ -122,6 +126,22 @@ PlotRun open_plot_run(const fs::path& folder, const PlotOptions& options, const 
   }
   run.rows = holds_rows(sample_path(folder, run.sample));
   return run;
+}
+
+std::vector<PlotRun> open_plot_runs(const PlotOptions& options, const PlotCallbacks& callbacks) {
+  std::vector<PlotRun> runs;
+  std::set<std::string> taken;
+  for (const fs::path& folder : options.runs) {
+    runs.push_back(open_plot_run(folder, options, callbacks));
+    runs.back().label = free_label(runs.back().label, taken);
+  }
+  return runs;
+}
+
+std::string free_label(const std::string& label, std::set<std::string>& taken) {
+  std::string free = label;
+  for (int n = 2; !taken.insert(free).second; ++n) free = fmt::format("{}-{}", label, n);
+  return free;
 }
 
 PlotSteps::PlotSteps(const PlotRun& run, std::int64_t sample)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,6 +22,9 @@ struct MapChoice {
   std::size_t maps() const { return layers.size() * heads.size(); }
 };
 
+/// The label, with -2, -3, ... behind it while it is taken; then it is taken.
+std::string free_label(const std::string& label, std::set<std::string>& taken);
+
 /// A run opened, nothing of its samples read.
 struct PlotRun {
   std::string label;  ///< the folder's name
@@ -35,6 +39,9 @@ struct PlotRun {
 /// layer, head or sample that the run does not have.
 PlotRun open_plot_run(const std::filesystem::path& folder, const PlotOptions& options,
                       const PlotCallbacks& callbacks);
+
+/// All of options.runs, which must be run directories, with labels that differ.
+std::vector<PlotRun> open_plot_runs(const PlotOptions& options, const PlotCallbacks& callbacks);
 
 /// A sample's forwards: of a diffusion model, or tokens of an autoregressive one.
 class PlotSteps {
@@ -54,9 +61,10 @@ void choose_maps(Step& step, const MapChoice& choice);
 struct SampleView {
   SampleShape shape;  ///< layers and heads: how many are chosen
   RecordedStates states;
-  Matrix columns;            ///< [T,S] C over the maps, on the scale; NaN where there is no such key yet
-  std::vector<int> largest;  ///< [T, maps] the largest sink, -1
-  std::vector<double> top;   ///< [maps] mean over steps of its C, 0 where there is none
+  Matrix columns;  ///< [T,S] C over the maps, on the scale; NaN where there is no such key yet
+  std::vector<std::uint16_t> sinks;  ///< [T,S] in how many of the maps the position is a sink
+  std::vector<int> largest;          ///< [T, maps] the largest sink, -1
+  std::vector<double> top;           ///< [maps] mean over steps of its C, 0 where there is none
 
   std::int32_t id(std::size_t t, std::size_t j) const { return states.ids[t * states.positions + j]; }
 };
