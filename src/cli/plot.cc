@@ -1,7 +1,9 @@
 // `sinkscope plot`: figures of recorded runs, training runs and evaluations.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sinkscope/error.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 
@@ -110,6 +112,19 @@ void check_film_options(const PlotCommand& command, const CLI::App& app) {
   for (const char* option : {"--format", "--column", "--width", "--height", "--step"}) check(option, false);
 }
 
+// An option of a figure that is not drawn would be read and never used.
+void check_figure_options(const PlotCommand& command, const CLI::App& app) {
+  const auto check = [&](const char* option, const std::vector<std::string>& of) {
+    if (app.count(option) == 0 || command.figures.empty()) return;
+    for (const std::string& figure : of)
+      if (std::find(command.figures.begin(), command.figures.end(), figure) != command.figures.end()) return;
+    throw UsageError("{} is of --figure {}", option, fmt::join(of, " and "));
+  };
+  check("--step", {"maps"});
+  check("--aggregate", {"heatmap", "columns"});
+  check("--palette", {"heatmap", "maps", "layer-head"});
+}
+
 std::string names_text() {
   std::string text;
   for (const FigureName& figure : figure_names()) text += fmt::format("{:<14}{}\n", figure.name, figure.what);
@@ -118,6 +133,7 @@ std::string names_text() {
 
 void plot_command(const PlotCommand& command, const CLI::App& app) {
   check_film_options(command, app);
+  check_figure_options(command, app);
   if (command.list) {
     fmt::print("{}", names_text());
     return;

@@ -51,20 +51,25 @@ void share_axes(std::vector<FigurePart>& parts) {
   }
 }
 
-// The curves of all parts in the first one's panel, each in a colour of its own.
+// The curves of all parts in the first one's panel: a colour for each run, or, where runs have several
+// curves, a colour for each of these and dashes for each run.
 void lay_over(std::vector<FigurePart>& parts) {
-  Panel& first = parts[0].panels[0];
-  std::size_t drawn = 0;
   std::vector<Curve> curves;
-  for (FigurePart& part : parts) {
-    for (Curve& curve : part.panels[0].curves) {
-      curve.title = part.run + (curve.title.empty() ? "" : ": " + curve.title);
-      curve.colour = curve_colour(drawn++);
+  std::vector<std::string> titles;
+  const auto several = [](const FigurePart& part) { return part.panels[0].curves.size() > 1; };
+  const bool dashed = std::any_of(parts.begin(), parts.end(), several);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    for (Curve& curve : parts[p].panels[0].curves) {
+      auto found = std::find(titles.begin(), titles.end(), curve.title);
+      if (found == titles.end()) found = titles.insert(titles.end(), curve.title);
+      curve.colour = curve_colour(dashed ? static_cast<std::size_t>(found - titles.begin()) : p);
+      if (dashed) curve.dash = static_cast<int>(p % 5) + 1;
+      curve.title = parts[p].run + (curve.title.empty() ? "" : ": " + curve.title);
       curves.push_back(std::move(curve));
     }
-    if (&part != &parts[0]) part.panels.clear();
+    if (p > 0) parts[p].panels.clear();
   }
-  first.curves = std::move(curves);
+  parts[0].panels[0].curves = std::move(curves);
 }
 
 OrderedJson axis_json(const Axis& axis) {

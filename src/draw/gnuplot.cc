@@ -1,6 +1,10 @@
 #include "draw/gnuplot.h"
 
+#include <fmt/format.h>
 #include <sinkscope/error.h>
+
+#include <cctype>
+#include <string_view>
 
 #include "draw/process.h"
 
@@ -17,13 +21,20 @@ void run_gnuplot(const std::string& script, const std::string& what) {
 
 void require_gnuplot() { run_gnuplot("", "nothing"); }
 
+// Gnuplot takes lines apart before it looks at quotes: backquotes are commands, @ begins a macro, and within
+// single quotes a doubled one at the beginning ends the text. So only what cannot mean anything stays as it
+// is.
 std::string gnuplot_quoted(const std::string& text) {
-  std::string quoted = "'";
+  constexpr std::string_view plain = " .,:;=+-()<>|/_";
+  std::string quoted = "\"";
   for (const char c : text) {
-    if (c == '\'') quoted += '\'';
-    quoted += c == '\n' || c == '\r' || c == '\0' ? ' ' : c;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || std::isalnum(byte) != 0 || plain.find(c) != std::string_view::npos)
+      quoted += c;
+    else
+      quoted += byte < 0x20 || byte == 0x7f ? " " : fmt::format("\\{:03o}", byte);
   }
-  return quoted + "'";
+  return quoted + "\"";
 }
 
 }  // namespace sinkscope

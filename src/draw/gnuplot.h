@@ -13,8 +13,8 @@ void run_gnuplot(const std::string& script, const std::string& what);
 /// Throws as run_gnuplot() where gnuplot is not installed: asked before the work whose result it shall draw.
 void require_gnuplot();
 
-/// The text between single quotes, as gnuplot takes it without interpreting anything. A line break, which no
-/// quotes can hold, becomes a space.
+/// The text between quotes, as gnuplot takes it without interpreting anything. Control characters become
+/// spaces.
 std::string gnuplot_quoted(const std::string& text);
 
 }  // namespace sinkscope

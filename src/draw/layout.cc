@@ -52,14 +52,14 @@ std::vector<std::string> note_lines(const Picture& picture, const PictureStyle& 
 
 std::vector<LegendEntry> legend_of(const Picture& picture) {
   std::vector<LegendEntry> entries;
-  const auto add = [&](const std::string& title, const std::string& colour, bool box) {
+  const auto add = [&](const std::string& title, const std::string& colour, bool box, int dash) {
     const auto known = [&](const LegendEntry& entry) { return entry.title == title; };
     if (title.empty() || std::any_of(entries.begin(), entries.end(), known)) return;
-    entries.push_back({shortened(title, 40), colour, box, 0, 0});
+    entries.push_back({shortened(title, 40), colour, box, dash, 0, 0});
   };
   for (const Panel& panel : picture.panels) {
-    for (const Boxes& boxes : panel.boxes) add(boxes.title, boxes.colour, true);
-    for (const Curve& curve : panel.curves) add(curve.title, curve.colour, false);
+    for (const Boxes& boxes : panel.boxes) add(boxes.title, boxes.colour, true, 1);
+    for (const Curve& curve : panel.curves) add(curve.title, curve.colour, false, curve.dash);
   }
   return entries;
 }
@@ -122,7 +122,10 @@ std::vector<PanelPlace> places_of(const Picture& picture, const PictureStyle& st
 double natural_height(const Picture& picture, const PictureStyle& style, double row_height) {
   const std::size_t columns = std::min(picture.panels_per_row, picture.panels.size());
   const std::size_t rows = (picture.panels.size() + columns - 1) / columns;
-  if (!picture.square) return row_height * static_cast<double>(rows);
+  const std::size_t legend = legend_rows(picture, style);
+  if (!picture.square)
+    return row_height * static_cast<double>(rows) +
+           line_height(axis_points) * static_cast<double>(legend > 2 ? legend - 2 : 0);
   const Margins margins = margins_of(picture);
   const double right = picture.colour ? colour_bar_width : 0;
   const double width = (style.width - right) / static_cast<double>(columns) - margins.left - margins.right;
@@ -189,6 +192,16 @@ std::vector<Tick> round_ticks(const Axis& axis, std::size_t most) {
   if (axis.logarithmic) {
     const int first = static_cast<int>(std::ceil(std::log10(low) - 1e-9));
     const int last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
+    // One or two powers of ten leave room for numbers between them.
+    if (last - first < 2 && most >= 4) {
+      for (int power = first - 1; power <= last; ++power)
+        for (const int digit : {1, 2, 5}) {
+          const double at = digit * std::pow(10.0, power);
+          if (at >= low * (1 - 1e-9) && at <= high * (1 + 1e-9))
+            ticks.push_back({at, fmt::format("{:g}", at)});
+        }
+      return ticks;
+    }
     const int step = std::max(1, (last - first) / static_cast<int>(std::max<std::size_t>(most, 1)) + 1);
     for (int power = first; power <= last; power += step)
       ticks.push_back({std::pow(10.0, power), fmt::format("{:g}", std::pow(10.0, power))});

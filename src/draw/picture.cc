@@ -27,6 +27,13 @@ const Glyphs& every_glyph() {
 
 std::string point(double x, double y) { return fmt::format("{:.9g} {:.9g}", x, y); }
 
+// Ticks' labels are formats of numbers.
+std::string as_format(const std::string& text) {
+  std::string format;
+  for (const char c : text) format += c == '%' ? std::string("%%") : std::string(1, c);
+  return format;
+}
+
 double share_of(const Axis& axis, double at) {
   if (axis.logarithmic)
     return (std::log(at) - std::log(axis.from)) / (std::log(axis.to) - std::log(axis.from));
@@ -86,12 +93,12 @@ void PictureScript::text_at(double x, double y, std::string_view text, double po
 }
 
 void PictureScript::line_at(double x0, double y0, double x1, double y1, double width,
-                            const std::string& colour) {
+                            const std::string& colour, int dash) {
   text_ += fmt::format(
       "set arrow {} from screen {:.6f}, screen {:.6f} to screen {:.6f}, screen {:.6f} nohead front lw {:.3g} "
-      "lc rgb '{}'\n",
+      "dt {} lc rgb '{}'\n",
       ++arrows_, x0 / style_.width, 1 - y0 / style_.height, x1 / style_.width, 1 - y1 / style_.height,
-      units(style_, width), colour);
+      units(style_, width), dash, colour);
 }
 
 void PictureScript::begin_picture(const std::string& file) {
@@ -102,7 +109,7 @@ void PictureScript::begin_picture(const std::string& file) {
       text_ += fmt::format(
           "set terminal pngcairo noenhanced size {:.0f},{:.0f} font {} pointscale {:.4g} dashlength {:.4g}\n",
           style_.width / 25.4 * style_.dots, style_.height / 25.4 * style_.dots, base, style_.dots / 150,
-          style_.dots / 150);
+          style_.dots / 400);
       break;
     case PictureFormat::svg:
       text_ += fmt::format(
@@ -155,7 +162,7 @@ void PictureScript::legend(const Picture& picture, const std::vector<PanelPlace>
                        static_cast<double>(legend_rows(picture, style_)) * line_height(axis_points);
   for (const LegendEntry& entry : placed_legend(picture, style_)) {
     const double y = begin + (static_cast<double>(entry.row) + 0.5) * line_height(axis_points);
-    line_at(entry.x, y, entry.x + 5, y, entry.box ? 5 : 1.2, entry.colour);
+    line_at(entry.x, y, entry.x + 5, y, entry.box ? 5 : 1.2, entry.colour, entry.dash);
     text_at(entry.x + 6, y, entry.title, axis_points, "left");
   }
 }
@@ -246,7 +253,8 @@ class PanelWriter {
         axis.ticks.empty() ? round_ticks(axis, static_cast<std::size_t>(std::max(most, 2.0))) : axis.ticks;
     std::string list;
     for (const Tick& tick : all)
-      list += fmt::format("{}{} {:.9g}", list.empty() ? "" : ", ", script_.quoted(tick.text), tick.at);
+      list +=
+          fmt::format("{}{} {:.9g}", list.empty() ? "" : ", ", script_.quoted(as_format(tick.text)), tick.at);
     script_.text_ += list.empty() ? fmt::format("unset {}tics\n", name)
                                   : fmt::format("set {}tics ({}) out nomirror scale 0.5 font {}\n", name,
                                                 list, script_.font(axis_points));
@@ -296,18 +304,19 @@ class PanelWriter {
     if (curve.style == CurveStyle::points) style = "points pt 7 ps 0.6";
     if (curve.style == CurveStyle::line) style = "lines";
     if (curve.style == CurveStyle::line_and_points) style = "linespoints pt 7 ps 0.6";
-    add(fmt::format("{} using 1:2 with {} lw {:.3g} lc rgb '{}'", name, style, units(style_, 1),
-                    curve.colour));
+    add(fmt::format("{} using 1:2 with {} lw {:.3g} dt {} lc rgb '{}'", name, style, units(style_, 1),
+                    curve.dash, curve.colour));
   }
 
   void errors() {
     if (panel_.errors.empty()) return;
     const std::string name = block();
     for (const ErrorBar& bar : panel_.errors)
-      data_ += fmt::format("{} {}\n", point(bar.x, (bar.low + bar.high) / 2), point(bar.low, bar.high));
+      data_ += point(bar.x, bar.low) + fmt::format(" {:.9g}\n", bar.high - bar.low);
     end_block();
-    add(fmt::format("{} using 1:2:3:4 with yerrorbars pt 0 ps 0 lw {:.3g} lc rgb '{}'", name,
-                    units(style_, 0.7), text_colour));
+    add(fmt::format(
+        "{} using 1:2:(0):3 with vectors heads nofilled size screen {:.5f},90 lw {:.3g} lc rgb '{}'", name,
+        0.8 / style_.width, units(style_, 0.7), text_colour));
   }
 
   void dashes() {

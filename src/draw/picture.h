@@ -52,6 +52,7 @@ struct Curve {
   std::vector<std::pair<double, double>> points;  ///< a y that is NaN leaves a gap
   CurveStyle style = CurveStyle::line;
   std::string colour;
+  int dash = 1;  ///< 1: none; 2, 3, ... kinds of dashes
 };
 
 struct Box {
@@ -154,7 +155,8 @@ class PictureScript {
   std::string image(const Matrix& matrix, double from, double to, std::size_t row_scale,
                     std::size_t column_scale, const std::string& place);
   void text_at(double x, double y, std::string_view text, double points, const char* more);
-  void line_at(double x0, double y0, double x1, double y1, double width, const std::string& colour);
+  void line_at(double x0, double y0, double x1, double y1, double width, const std::string& colour,
+               int dash = 1);
   void begin_picture(const std::string& file);
   void headings(const Picture& picture, const std::vector<PanelPlace>& places);
   void legend(const Picture& picture, const std::vector<PanelPlace>& places);

@@ -25,6 +25,7 @@ constexpr std::size_t columns_in(double width, double points) {
 struct LegendEntry {
   std::string title, colour;
   bool box = false;
+  int dash = 1;
   double x = 0;  // mm
   std::size_t row = 0;
 };
