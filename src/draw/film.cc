@@ -24,6 +24,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr double film_dots = 140;           // pixels an inch: 7-point text is 14 pixels high
 constexpr std::size_t frames_a_script = 8;  // a script's pictures are in memory together
 constexpr double most_text_share = 0.45;    // of a picture's height
+constexpr double rest_height = 50;          // mm, of headings, axes and a small panel
 
 std::string_view name_of(VideoFormat format) {
   switch (format) {
@@ -231,8 +232,8 @@ Film film_of(std::vector<const FilmSource*> sources, const std::string& name, co
     text.insert(text.end(), more.begin(), more.end());
   }
   const std::size_t lines = flowing_lines(text, flowing_columns(film.style));
-  const auto room = static_cast<std::size_t>(most_text_share * film.style.height / text_line_height());
-  film.text_rows = std::min(lines, std::max<std::size_t>(room, 1));
+  const double room = std::min(most_text_share * film.style.height, film.style.height - rest_height);
+  film.text_rows = std::min(lines, static_cast<std::size_t>(std::max(1.0, room / text_line_height())));
   film.text_cut = film.text_rows < lines;
   if (film.text_cut)
     callbacks.note(

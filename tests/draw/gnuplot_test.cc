@@ -35,6 +35,17 @@ TEST(Gnuplot, DrawsWhatTheScriptSays) {
   EXPECT_EQ(static_cast<unsigned char>(png[23]), 60);
 }
 
+TEST(Gnuplot, NothingInAQuotedTextIsInterpreted) {
+  const TemporaryFolder folder;
+  for (const std::string text : {"it's", "'; !touch hacked; '", "`touch hacked`", "\\\"; !touch hacked",
+                                 "@GPFUN_x", "a{b", "}", "#c", "$x %d", "a\nb"}) {
+    const std::string said = folder / "said";
+    run_gnuplot("set print " + gnuplot_quoted(said) + "\nprint " + gnuplot_quoted(text) + "\n", "nothing");
+    EXPECT_EQ(content_of(said), (text == "a\nb" ? "a b" : text) + "\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists("hacked"));
+}
+
 TEST(Gnuplot, AMistakeInAScriptIsSaid) {
   EXPECT_THAT(message_of("set terminal nothing-of-the-kind\n"),
               AllOf(HasSubstr("gnuplot did not draw picture.png"), HasSubstr("terminal")));

@@ -213,7 +213,8 @@ TEST_F(Plot, PooledFiguresHaveTheCountsOfThePlantedSinks) {
   EXPECT_NEAR(std::stod(table("absorption")[1]["share"]), 0.125, 1e-5);
   const auto lives = table("lifetimes");
   ASSERT_EQ(lives.size(), 3U);
-  EXPECT_EQ(lives[0].at("steps") + " " + lives[0].at("lives") + " " + lives[0].at("touching_an_end"), "4 3 3");
+  EXPECT_EQ(lives[0].at("steps") + " " + lives[0].at("lives") + " " + lives[0].at("touching_an_end"),
+            "4 3 3");
   EXPECT_EQ(lives[1].at("steps") + " " + lives[1].at("lives"), "6 3");
   EXPECT_EQ(lives[2].at("steps") + " " + lives[2].at("lives"), "10 3");
   const auto jumps = table("jumps");
