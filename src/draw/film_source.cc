@@ -101,6 +101,7 @@ Panel FilmSource::columns_panel(std::size_t t, double top, std::size_t most_bars
   panel.y = {value_title_, -0.06 * top, 1.05 * top};
   for (std::size_t c = 0; c < status_count; ++c)
     panel.boxes.push_back({c == 1 ? "written" : status_names[c], {}, status_colours[c]});
+  if (run_.rows) panel.boxes.back().title.clear();  // has no masks
   for (std::size_t first = 0; first < count; first += factor) {
     std::size_t best = first;
     int ground = 0;

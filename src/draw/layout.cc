@@ -112,7 +112,8 @@ std::vector<PanelPlace> places_of(const Picture& picture, const PictureStyle& st
   std::vector<PanelPlace> places;
   for (std::size_t i = 0; i < picture.panels.size(); ++i) {
     const double left = static_cast<double>(i % columns) * width + margins.left;
-    const double upper = top + static_cast<double>(i / columns) * height + margins.top;
+    const std::size_t row = i / columns;
+    const double upper = top + static_cast<double>(row) * height + margins.top;
     places.push_back({left / style.width, upper / style.height, (left + inner_width) / style.width,
                       (upper + inner_height) / style.height});
   }
@@ -164,7 +165,15 @@ void fit_picture(Picture& picture, const PictureStyle& style) {
 
 double text_line_height() { return line_height(flowing_points); }
 
-std::size_t flowing_columns(const PictureStyle& style) { return columns_in(style.width - 4, flowing_points); }
+double flowing_column_width(const PictureStyle& style) {
+  constexpr double share = 0.602;  // of the font's size
+  const double pixels = share * flowing_points * style.dots / 72;
+  return std::max(pixels, std::round(pixels)) / style.dots * 25.4;
+}
+
+std::size_t flowing_columns(const PictureStyle& style) {
+  return static_cast<std::size_t>((style.width - 4) / flowing_column_width(style));
+}
 
 std::size_t flowing_lines(const std::vector<FlowingText>& flowing, std::size_t columns) {
   std::size_t last = 0;

@@ -16,7 +16,6 @@ constexpr const char* text_colour = "#000000";
 constexpr const char* note_colour = "#555555";
 constexpr const char* sans = "Sans";
 constexpr std::array<const char*, 3> grounds{"#fff2b3", "#ffd23f", "#ff9b21"};
-constexpr double monospace_width = 0.602;       // of a column, in sizes of the font
 constexpr const char* monospace = "Monospace";  // for flowing text: its columns are all of one width
 
 // What an SVG's viewer draws with its own fonts; control characters have no place in XML.
@@ -147,7 +146,7 @@ void PictureScript::headings(const Picture& picture, const std::vector<PanelPlac
     const auto fitting = [](const std::string& text, double length) {
       return shortened(text, columns_in(length, axis_points));
     };
-    text_at(left, top - labels_height(picture) - 0.5 * line_height(axis_points),
+    text_at(left, top - labels_height(picture) - 0.6 * line_height(axis_points),
             fitting(panel.title, right - left + 3), axis_points, "left");
     text_at((left + right) / 2, bottom + 7.5, fitting(panel.x.title, right - left + 12), axis_points,
             "center");
@@ -209,7 +208,7 @@ void PictureScript::flow(const Picture& picture) {
   for (std::size_t i = 0; i < places.size() && places[i].line < picture.flowing_rows; ++i) {
     const FlowingText& token = picture.flowing[i];
     const std::string ground = token.ground == 0 ? "" : fmt::format("boxed bs {}", token.ground);
-    text_at(2 + monospace_width * millimetres(flowing_points) * static_cast<double>(places[i].column),
+    text_at(2 + flowing_column_width(style_) * static_cast<double>(places[i].column),
             begin + (static_cast<double>(places[i].line) + 0.5) * line_height(flowing_points), token.text,
             flowing_points, fmt::format("left tc rgb '{}' {}", token.colour, ground).c_str());
   }

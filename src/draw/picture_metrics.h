@@ -22,6 +22,9 @@ constexpr std::size_t columns_in(double width, double points) {
   return width <= 0 ? 0 : static_cast<std::size_t>(width / (0.62 * millimetres(points)));
 }
 
+/// mm that a column of flowing text takes: fonts of fixed width have whole pixels.
+double flowing_column_width(const PictureStyle& style);
+
 struct LegendEntry {
   std::string title, colour;
   bool box = false;
