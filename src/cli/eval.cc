@@ -14,6 +14,7 @@
 #include "cli/eval_report.h"
 #include "cli/run_setup.h"
 #include "cli/shard.h"
+#include "eval/given_responses.h"
 #include "eval/posing.h"
 #include "eval/responses.h"
 #include "eval/result_files.h"
@@ -69,11 +70,16 @@ class Wrapping {
   std::optional<ChatTemplate> chat_;
 };
 
-ReadyTask ready(const std::string& name, const EvalOptions& options, const ChosenModel& model) {
+ReadyTask posed(const std::string& name, const EvalOptions& options) {
   ReadyTask ready{find_task(name), {}, {}, {}};
-  Task& task = ready.task;
-  const PosingOptions posing{options.data_dir, options.shots, options.num_fewshot, options.limit};
-  ready.posed = pose_problems(task, posing);
+  ready.posed =
+      pose_problems(ready.task, {options.data_dir, options.shots, options.num_fewshot, options.limit});
+  return ready;
+}
+
+ReadyTask prepared(const std::string& name, const EvalOptions& options, const ChosenModel& model) {
+  ReadyTask ready = posed(name, options);
+  const Task& task = ready.task;
   const Wrapping wrap(options, model);
   for (const Problem& problem : ready.posed.problems) {
     const std::string text = wrap(problem.context) + problem.gen_prefix;
@@ -207,37 +213,39 @@ std::vector<OrderedJson> lines_of(Evaluation& evaluation, const Cell& cell, cons
   return lines;
 }
 
-OrderedJson header_of(const Evaluation& evaluation, const Cell& cell, const OrderedJson& options) {
+// What results.json says beside the results.
+OrderedJson header_of(const EvalOptions& options, const Cell& cell,
+                      const std::vector<const ReadyTask*>& tasks, const std::string& device,
+                      const OrderedJson& recorded) {
   OrderedJson header{{"group_subtasks", OrderedJson::object()},
                      {"configs", OrderedJson::object()},
                      {"versions", OrderedJson::object()},
                      {"n-shot", OrderedJson::object()},
                      {"n-samples", OrderedJson::object()}};
-  for (const ReadyTask& ready : evaluation.tasks) {
-    const Task& task = ready.task;
-    if (!applies(cell, task)) continue;
+  for (const ReadyTask* ready : tasks) {
+    const Task& task = ready->task;
     header["group_subtasks"][task.name] = OrderedJson::array();
     header["configs"][task.name] = task.description;
     header["versions"][task.name] = task.version;
-    header["n-shot"][task.name] = evaluation.options.num_fewshot.value_or(task.shots.count);
-    header["n-samples"][task.name] = {{"original", ready.posed.original}, {"effective", 0}};
+    header["n-shot"][task.name] = options.num_fewshot.value_or(task.shots.count);
+    header["n-samples"][task.name] = {{"original", ready->posed.original}, {"effective", 0}};
   }
-  header["config"] = {
-      {"model", evaluation.options.run.model},
-      {"model_args", options},
-      {"batch_size", evaluation.options.run.batch},
-      {"device", evaluation.chosen.placement.device.str()},
-      {"limit", evaluation.options.limit ? OrderedJson(*evaluation.options.limit) : OrderedJson()},
-      {"fewshot_seed", 1234},
-      {"seed", evaluation.options.run.seed},
-      {"intervention", cell_json(cell)}};
+  header["config"] = {{"model", options.run.model},
+                      {"model_args", recorded},
+                      {"batch_size", options.run.batch},
+                      {"device", device},
+                      {"limit", options.limit ? OrderedJson(*options.limit) : OrderedJson()},
+                      {"fewshot_seed", 1234},
+                      {"seed", options.run.seed},
+                      {"intervention", cell_json(cell)}};
   header["git_hash"] = commit_of(std::filesystem::current_path());
   header["sinkscope_version"] = SINKSCOPE_VERSION;
   header["date"] = std::time(nullptr);
   return header;
 }
 
-void check_memory_of(const Evaluation& evaluation) {
+// Everything that cannot be is said before the first sample.
+void check_cells(const Evaluation& evaluation) {
   for (const ReadyTask& ready : evaluation.tasks)
     for (const Cell& cell : evaluation.cells) {
       if (ready.prompts.empty()) continue;
@@ -251,26 +259,34 @@ void check_memory_of(const Evaluation& evaluation) {
     }
 }
 
-void check_code(const Evaluation& evaluation) {
-  for (const ReadyTask& ready : evaluation.tasks)
+void check_code(const std::vector<ReadyTask>& tasks, const EvalOptions& options) {
+  for (const ReadyTask& ready : tasks)
     if (ready.task.kind == TaskKind::generate && ready.task.metric == Metric::code &&
-        !evaluation.options.confirm_run_unsafe_code)
+        !options.confirm_run_unsafe_code)
       throw UsageError("task {} runs programs that the model writes: --confirm-run-unsafe-code allows it",
                        ready.task.name);
+}
+
+void write_results(const std::filesystem::path& folder, const CellLines& result, const OrderedJson& header) {
+  write_file_atomically(folder / result.cell.name / "results.json",
+                        results_json(result, header).dump(2) + "\n");
 }
 
 std::vector<CellLines> run_cells(Evaluation& evaluation, const OrderedJson& options) {
   std::vector<CellLines> results;
   for (const Cell& cell : evaluation.cells) {
     CellLines& result = results.emplace_back(CellLines{cell, {}});
+    std::vector<const ReadyTask*> tasks;
     for (const ReadyTask& ready : evaluation.tasks) {
       if (!applies(cell, ready.task)) continue;
+      tasks.push_back(&ready);
       result.tasks.emplace_back(ready.task.name, lines_of(evaluation, cell, ready, nullptr));
       note(evaluation.quiet(), score_note(result));
     }
-    if (result.tasks.empty()) continue;
-    const OrderedJson json = results_json(result, header_of(evaluation, cell, options));
-    write_file_atomically(evaluation.folder / cell.name / "results.json", json.dump(2) + "\n");
+    if (tasks.empty()) continue;
+    write_results(
+        evaluation.folder, result,
+        header_of(evaluation.options, cell, tasks, evaluation.chosen.placement.device.str(), options));
   }
   return results;
 }
@@ -289,18 +305,48 @@ std::filesystem::path folder_of(const EvalOptions& options) {
   return make_run_folder(run.out, {{}, options.gen_len.value_or(0), {}}, std::time(nullptr));
 }
 
+// Answers from elsewhere in the place of a model's.
+void score_given(const EvalOptions& options, const OptionTable& table) {
+  if (!options.run.model.empty() || !options.run.resume.empty())
+    throw UsageError("--responses scores answers that are there already; leave {} out",
+                     options.run.model.empty() ? "--resume" : "MODEL");
+  std::vector<ReadyTask> tasks{posed(options.tasks, options)};
+  const ReadyTask& ready = tasks.front();
+  if (ready.task.kind == TaskKind::choose)
+    throw UsageError("--responses holds texts, and task {} compares likelihoods", ready.task.name);
+  check_code(tasks, options);
+  const std::vector<Response> responses =
+      read_responses(options.responses, ready.posed.problems, ready.task.until);
+  const OrderedJson recorded = table.to_json(unrecorded_eval_options());
+  const std::filesystem::path folder = folder_of(options);
+  RunInfo info;
+  info.version = SINKSCOPE_VERSION;
+  info.model.name = options.responses;
+  const Cell plain{"plain", 0, "", "none"};
+  OrderedJson summary = begin_summary(folder, info, recorded, {plain});
+  const CellLines result{plain, {{ready.task.name, score_responses(ready.task, responses, nullptr)}}};
+  std::filesystem::create_directories(folder / plain.name);
+  write_lines(samples_path(folder / plain.name, ready.task.name), result.tasks.front().second);
+  write_results(folder, result, header_of(options, plain, {&ready}, "", recorded));
+  end_summary(folder, summary, {result}, static_cast<std::size_t>(options.resamples));
+  note(options.run.common.quiet,
+       fmt::format("{} answers; files are in {}", responses.size(), folder.string()));
+  fmt::print("{}", options.json ? json_line(summary) + "\n" : summary_tables(summary));
+}
+
 void eval_command(EvalOptions options, const OptionTable& table) {
-  if (options.run.model.empty())
-    throw UsageError("MODEL is missing: a directory, a built-in name or a Hugging Face id");
   share_work(options.run);
   resolve(options);
+  if (!options.responses.empty()) return score_given(options, table);
+  if (options.run.model.empty())
+    throw UsageError("MODEL is missing: a directory, a built-in name or a Hugging Face id");
   const ChosenModel chosen = choose_model(options.run, /*needs_tokenizer=*/true);
   Evaluation evaluation{
       options, chosen, {}, {}, cells_of(options, chosen.config().causal() ? "last" : "columns"), {}, {}};
   for (const std::string& name : parse_names(options.tasks, "--tasks"))
-    evaluation.tasks.push_back(ready(name, options, chosen));
-  check_code(evaluation);
-  check_memory_of(evaluation);
+    evaluation.tasks.push_back(prepared(name, options, chosen));
+  check_code(evaluation.tasks, options);
+  check_cells(evaluation);
   OrderedJson recorded{{"model", absolute_if_there(options.run.model)}};
   recorded.update(table.to_json(unrecorded_eval_options()));
   evaluation.folder = folder_of(options);

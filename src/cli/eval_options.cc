@@ -20,6 +20,10 @@ void declare_tasks(OptionTable& table, EvalOptions& options) {
   table.option("num-fewshot", options.num_fewshot, "examples before each problem [the task's]")
       ->type_name("N");
   table.option("shots", options.shots, "JSON Lines of examples in the place of the tasks' own");
+  table
+      .option("responses", options.responses,
+              "score these instead of a model's: JSON Lines with `response`, and `doc_id` where not in order")
+      ->type_name("FILE");
   table.flag("raw", options.run.chat.raw, "no chat template");
   table.option("system", options.run.chat.system, "system message of the chat template");
   table.option("template", options.run.chat.name, "a built-in chat template instead of the model's own")

@@ -18,6 +18,7 @@ struct EvalOptions {
   std::string tasks;
   std::string data_dir;
   std::string shots;
+  std::string responses;
   std::optional<std::int64_t> num_fewshot;
   std::optional<std::int64_t> limit;
   std::optional<std::int64_t> gen_len, steps, block_len;  // empty: the task's

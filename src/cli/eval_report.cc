@@ -130,8 +130,9 @@ std::string summary_tables(const OrderedJson& summary) {
           fmt::format("{}{}: {} ({}), % +- standard error of {} problems\n", before == nullptr ? "" : "\n",
                       row.at("task").get<std::string>(), row.at("metric").get<std::string>(),
                       row.at("filter").get<std::string>(), row.at("samples").dump());
-      text += fmt::format("  {:<24} {:>14}  {:<38} {}\n", "masked", "score", "minus nothing [95 %]",
-                          "minus its controls [95 %]");
+      if (summary.at("cells").size() > 1)
+        text += fmt::format("  {:<24} {:>14}  {:<38} {}\n", "masked", "score", "minus nothing [95 %]",
+                            "minus its controls [95 %]");
     }
     text += fmt::format("  {:<24} {:>14}  {:<38} {}", name_of_row(row),
                         score_text(row.at("value"), row.at("stderr")),
