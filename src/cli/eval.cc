@@ -12,12 +12,16 @@
 #include "cli/commands.h"
 #include "cli/eval_options.h"
 #include "cli/eval_report.h"
+#include "cli/progress.h"
 #include "cli/run_setup.h"
 #include "cli/shard.h"
+#include "cli/threads.h"
 #include "eval/given_responses.h"
 #include "eval/posing.h"
 #include "eval/responses.h"
 #include "eval/result_files.h"
+#include "eval/run_code.h"
+#include "eval/sandbox.h"
 #include "eval/scoring.h"
 #include "eval/task.h"
 
@@ -196,19 +200,43 @@ std::vector<Response> choose(Evaluation& evaluation, const Cell& cell, const Rea
   return responses;
 }
 
+// Throws UsageError where programs would be run and that is not allowed, Error where it cannot be done
+// safely.
+void check_code(const std::vector<ReadyTask>& tasks, const EvalOptions& options) {
+  for (const ReadyTask& ready : tasks) {
+    if (ready.task.kind == TaskKind::choose || ready.task.metric != Metric::code) continue;
+    if (!options.confirm_run_unsafe_code)
+      throw UsageError("task {} runs programs that the model writes: --confirm-run-unsafe-code allows it",
+                       ready.task.name);
+    return require_sandbox();
+  }
+}
+
+std::vector<OrderedJson> scored(const Task& task, std::span<const Response> responses,
+                                const EvalOptions& options) {
+  const CodeRunner runner = [&](std::span<const CodeProgram> programs) {
+    Progress bar("running programs", options.run.common.quiet);
+    return run_code(programs, options.run.common.threads.value_or(default_threads()),
+                    [&](std::size_t finished) {
+                      bar.show(static_cast<double>(finished) / static_cast<double>(programs.size()),
+                               fmt::format("program {} of {}", finished, programs.size()));
+                    });
+  };
+  return score_responses(task, responses, runner);
+}
+
 // Likelihoods come from single passes: there is no step before whose sinks could be masked.
 bool applies(const Cell& cell, const Task& task) {
   return task.kind == TaskKind::generate || cell.top_k == 0;
 }
 
-std::vector<OrderedJson> lines_of(Evaluation& evaluation, const Cell& cell, const ReadyTask& ready,
-                                  const CodeRunner& run_code) {
+std::vector<OrderedJson> lines_of(Evaluation& evaluation, const Cell& cell, const ReadyTask& ready) {
   const std::filesystem::path path = samples_path(evaluation.folder / cell.name, ready.task.name);
   if (std::filesystem::exists(path)) return read_lines(path);
   const std::vector<Response> responses = ready.task.kind == TaskKind::choose
                                               ? choose(evaluation, cell, ready)
                                               : generate(evaluation, cell, ready);
-  const std::vector<OrderedJson> lines = score_responses(ready.task, responses, run_code);
+  const std::vector<OrderedJson> lines = scored(ready.task, responses, evaluation.options);
   write_lines(path, lines);
   return lines;
 }
@@ -259,14 +287,6 @@ void check_cells(const Evaluation& evaluation) {
     }
 }
 
-void check_code(const std::vector<ReadyTask>& tasks, const EvalOptions& options) {
-  for (const ReadyTask& ready : tasks)
-    if (ready.task.kind == TaskKind::generate && ready.task.metric == Metric::code &&
-        !options.confirm_run_unsafe_code)
-      throw UsageError("task {} runs programs that the model writes: --confirm-run-unsafe-code allows it",
-                       ready.task.name);
-}
-
 void write_results(const std::filesystem::path& folder, const CellLines& result, const OrderedJson& header) {
   write_file_atomically(folder / result.cell.name / "results.json",
                         results_json(result, header).dump(2) + "\n");
@@ -280,7 +300,7 @@ std::vector<CellLines> run_cells(Evaluation& evaluation, const OrderedJson& opti
     for (const ReadyTask& ready : evaluation.tasks) {
       if (!applies(cell, ready.task)) continue;
       tasks.push_back(&ready);
-      result.tasks.emplace_back(ready.task.name, lines_of(evaluation, cell, ready, nullptr));
+      result.tasks.emplace_back(ready.task.name, lines_of(evaluation, cell, ready));
       note(evaluation.quiet(), score_note(result));
     }
     if (tasks.empty()) continue;
@@ -324,7 +344,7 @@ void score_given(const EvalOptions& options, const OptionTable& table) {
   info.model.name = options.responses;
   const Cell plain{"plain", 0, "", "none"};
   OrderedJson summary = begin_summary(folder, info, recorded, {plain});
-  const CellLines result{plain, {{ready.task.name, score_responses(ready.task, responses, nullptr)}}};
+  const CellLines result{plain, {{ready.task.name, scored(ready.task, responses, options)}}};
   std::filesystem::create_directories(folder / plain.name);
   write_lines(samples_path(folder / plain.name, ready.task.name), result.tasks.front().second);
   write_results(folder, result, header_of(options, plain, {&ready}, "", recorded));
@@ -334,7 +354,8 @@ void score_given(const EvalOptions& options, const OptionTable& table) {
   fmt::print("{}", options.json ? json_line(summary) + "\n" : summary_tables(summary));
 }
 
-void eval_command(EvalOptions options, const OptionTable& table) {
+// `table` is the one that declared `options`.
+void eval_command(EvalOptions& options, const OptionTable& table) {
   share_work(options.run);
   resolve(options);
   if (!options.responses.empty()) return score_given(options, table);
@@ -379,7 +400,7 @@ void resume_command(const CLI::App& command, const EvalOptions& given) {
   options.run.common.threads = given.run.common.threads;
   options.run.common.quiet = given.run.common.quiet;
   options.json = given.json;
-  eval_command(std::move(options), table);
+  eval_command(options, table);
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ RunDirectory open_run(const RunInfo& info, const RunOptions& options, Generation
   return RunDirectory::create(folder, info);
 }
 
-void run_command(RunOptions options, const OptionTable& table) {
+// `table` is the one that declared `options`.
+void run_command(RunOptions& options, const OptionTable& table) {
   if (options.model.empty())
     throw UsageError("MODEL is missing: a directory, a built-in name or a Hugging Face id");
   resolve(options);
@@ -109,7 +110,7 @@ void resume_command(const CLI::App& command, const RunOptions& given) {
   options.resume = given.resume;
   options.common.threads = given.common.threads;
   options.common.quiet = given.common.quiet;
-  run_command(std::move(options), table);
+  run_command(options, table);
 }
 
 }  // namespace
