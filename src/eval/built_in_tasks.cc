@@ -60,7 +60,7 @@ constexpr std::array tasks{
 })json"},
     BuiltIn{"hellaswag", R"json({
   "task": "hellaswag", "version": 1, "output_type": "multiple_choice",
-  "data": "hellaswag/val_first1000.jsonl",
+  "data": ["hellaswag/hellaswag_val.jsonl", "hellaswag/val_first1000.jsonl"],
   "doc_to_text": "{{ activity_label if activity_label is defined else activity }}: {{ ctx_a + ' ' + ctx_b.capitalize() if ctx_a is defined else ctx }}",
   "doc_to_choice": "endings", "doc_to_label": "label",
   "clean": [["\\A\\s+|\\s+\\Z", ""], [" \\[title\\]", ". "], ["\\[.*?\\]", ""], ["  ", " "]]

@@ -105,7 +105,7 @@ class Examples {
       throw UsageError("--num-fewshot {}: task {} has no examples; --shots FILE names some", count_,
                        task.name);
     const std::filesystem::path path = options.shots.empty()
-                                           ? find_data(task, task.shots.data, options.data_dir)
+                                           ? find_data(task, {task.shots.data}, options.data_dir)
                                            : std::filesystem::path(options.shots);
     shares_file_ = std::filesystem::equivalent(path, problems);
     documents_ = shares_file_ ? kept_documents(task, path) : read_documents(path);
@@ -175,22 +175,23 @@ void read_choices(const Task& task, const Document& document, Problem& problem) 
 
 }  // namespace
 
-std::filesystem::path find_data(const Task& task, const std::string& name,
+std::filesystem::path find_data(const Task& task, const std::vector<std::string>& names,
                                 const std::filesystem::path& data_dir) {
   std::vector<std::filesystem::path> places;
-  if (!task.folder.empty()) places.push_back(task.folder / name);
-  if (!data_dir.empty()) {
+  for (const std::string& name : names) {
+    if (!task.folder.empty()) places.push_back(task.folder / name);
+    if (data_dir.empty()) continue;
     places.push_back(data_dir / name);
     places.push_back(data_dir / std::filesystem::path(name).filename());
   }
-  if (places.empty()) throw UsageError("task {} needs {}: give --data-dir DIR", task.name, name);
-  std::vector<std::string> names;
+  if (places.empty()) throw UsageError("task {} needs {}: give --data-dir DIR", task.name, names.front());
+  std::vector<std::string> looked_at;
   for (const std::filesystem::path& place : places) {
     if (std::filesystem::exists(place)) return place;
-    names.push_back(place.string());
+    looked_at.push_back(place.string());
   }
   throw Error("task {}: there is no {}; --data-dir or `sinkscope fetch --dataset` would help", task.name,
-              fmt::join(names, " nor "));
+              fmt::join(looked_at, " nor "));
 }
 
 PosedTask pose_problems(const Task& task, const PosingOptions& options) {

@@ -30,9 +30,9 @@ struct PosingOptions {
   std::optional<std::int64_t> limit;        ///< only the first problems
 };
 
-/// Where a task's file lies: beside the description, below data_dir, or there without its folder's name.
-/// Throws Error naming the places looked at.
-std::filesystem::path find_data(const Task& task, const std::string& name,
+/// Where one of a task's files lies, the first of `names` that does: beside the description, below data_dir,
+/// or there without its folder's name. Throws Error naming the places looked at.
+std::filesystem::path find_data(const Task& task, const std::vector<std::string>& names,
                                 const std::filesystem::path& data_dir);
 
 struct PosedTask {

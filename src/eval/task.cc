@@ -172,7 +172,9 @@ Task read_task(const nlohmann::ordered_json& description, const std::string& whe
   task.kind =
       choice<TaskKind>({json, where}, "output_type", TaskKind::generate,
                        {{"generate_until", TaskKind::generate}, {"multiple_choice", TaskKind::choose}});
-  task.data = place.at("data").as_string();
+  const JsonPlace data = place.at("data");
+  task.data = data.value.is_array() ? strings_of(data) : std::vector{data.as_string()};
+  if (task.data.empty()) throw Error("{} names no file", data.where);
   if (const auto kept = place.find("task_ids")) {
     if (kept->array_size() != 2) throw Error("{} must be the first and the last of a range", kept->where);
     task.kept = {kept->element(0).as_integer(INT64_MIN, INT64_MAX),

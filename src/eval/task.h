@@ -61,7 +61,7 @@ struct Task {
   std::int64_t version = 1;
   TaskKind kind = TaskKind::generate;
 
-  std::string data;  ///< JSON Lines of problems
+  std::vector<std::string> data;  ///< JSON Lines of problems: the first of these that is there
   std::optional<std::pair<std::int64_t, std::int64_t>>
       kept;  ///< only problems whose `task_id` is in this range
   FewShot shots;
