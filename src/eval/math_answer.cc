@@ -169,7 +169,8 @@ void divide_out(std::string& text) {
 // `x =` in front, where x is one letter or a short word.
 void drop_left_side(std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals > 3 || text.find('=', equals + 1) != std::string::npos) return;
+  constexpr std::size_t longest_name = 3;
+  if (equals > longest_name || text.find('=', equals + 1) != std::string::npos) return;  // npos is above, too
   if (std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), is_letter))
     text.erase(0, equals + 1);
 }

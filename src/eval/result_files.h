@@ -23,7 +23,7 @@ std::vector<nlohmann::ordered_json> read_lines(const std::filesystem::path& path
 
 /// results.json of a cell: `results` from the lines, then the members of `header` (versions, configs, n-shot,
 /// n-samples, config, ...), whose n-samples.TASK.effective becomes the number of problems in the lines.
-nlohmann::ordered_json results_json(const CellLines& lines, nlohmann::ordered_json header);
+nlohmann::ordered_json results_json(const CellLines& cell, nlohmann::ordered_json header);
 
 /// The commit that the repository around a folder is at, read from its .git; "" where there is none.
 std::string commit_of(std::filesystem::path folder);

@@ -41,29 +41,29 @@ PythonRegex::PythonRegex(std::string_view pattern, std::string where)
     : compiled_(
           std::make_shared<const Pcre2Pattern>(pcre2_from_python(pattern), 0, pattern, std::move(where))) {}
 
-std::vector<std::vector<std::string>> PythonRegex::find_all(std::string_view given) const {
-  const std::string text = replace_invalid_utf8(given);
+std::vector<std::vector<std::string>> PythonRegex::find_all(std::string_view text) const {
+  const std::string valid = replace_invalid_utf8(text);
   std::vector<std::vector<std::string>> found;
-  for_each_match(*compiled_, text, [&](std::span<const std::size_t> offsets) {
+  for_each_match(*compiled_, valid, [&](std::span<const std::size_t> offsets) {
     std::vector<std::string>& groups = found.emplace_back();
     const std::size_t first = offsets.size() > 2 ? 1 : 0;
     for (std::size_t g = first; 2 * g < offsets.size(); ++g)
       groups.push_back(offsets[2 * g] == PCRE2_UNSET
                            ? ""
-                           : text.substr(offsets[2 * g], offsets[2 * g + 1] - offsets[2 * g]));
+                           : valid.substr(offsets[2 * g], offsets[2 * g + 1] - offsets[2 * g]));
   });
   return found;
 }
 
-std::string PythonRegex::replace_all(std::string_view given, std::string_view by) const {
-  const std::string text = replace_invalid_utf8(given);
+std::string PythonRegex::replace_all(std::string_view text, std::string_view by) const {
+  const std::string valid = replace_invalid_utf8(text);
   std::string out;
   std::size_t copied = 0;
-  for_each_match(*compiled_, text, [&](std::span<const std::size_t> offsets) {
-    out.append(text, copied, offsets[0] - copied).append(by);
+  for_each_match(*compiled_, valid, [&](std::span<const std::size_t> offsets) {
+    out.append(valid, copied, offsets[0] - copied).append(by);
     copied = offsets[1];
   });
-  return out.append(text, copied);
+  return out.append(valid, copied);
 }
 
 }  // namespace sinkscope
