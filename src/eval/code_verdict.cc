@@ -2,13 +2,10 @@
 
 #include <sinkscope/error.h>
 
-#include "text/regex.h"
-#include "text/unicode.h"
+#include "text/python_regex.h"
 
 namespace sinkscope {
 namespace {
-
-constexpr std::string_view fence = "```";
 
 std::string joined(std::string_view a, std::string_view b) { return std::string(a).append(b); }
 
@@ -33,7 +30,7 @@ std::string humaneval_program(std::string_view prompt, std::string_view completi
 
 std::string humaneval_instruct_program(std::string_view prompt, std::string_view answer,
                                        std::string_view test, std::string_view entry_point) {
-  return humaneval_program(prompt, answer.substr(0, answer.find(fence)), test, entry_point);
+  return humaneval_program(prompt, answer.substr(0, answer.find("```")), test, entry_point);
 }
 
 std::string mbpp_program(std::string_view answer, const std::vector<std::string>& asserts) {
@@ -45,17 +42,9 @@ std::string mbpp_instruct_program(std::string_view answer, const std::vector<std
 }
 
 std::string first_code_block(std::string_view answer) {
-  // The opening fence with its language and line break; behind it the first closing fence, less the line
-  // break before it.
-  static const Regex opening(R"(\A```\w*\n?)", "the opening fence");
-  const std::string text = replace_invalid_utf8(joined(fence, answer));
-  std::vector<MatchedSpan> spans;
-  opening.find(text, 0, spans);
-  const std::size_t begin = spans.front().span.end;
-  const std::size_t close = text.find(fence, begin);
-  if (close == std::string::npos) return {};
-  const bool line_break = close > begin && text[close - 1] == '\n';
-  return text.substr(begin, close - begin - (line_break ? 1 : 0));
+  static const PythonRegex block(R"((?s)```(?:\w+)?\n?(.*?)\n?```)", "the pattern of code blocks");
+  const std::vector<std::vector<std::string>> found = block.find_all(joined("```", answer));
+  return found.empty() ? "" : found.front().front();
 }
 
 double pass_at_k(std::int64_t samples, std::int64_t correct, std::int64_t k) {
