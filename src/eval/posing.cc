@@ -193,7 +193,7 @@ std::filesystem::path find_data(const Task& task, const std::string& name,
               fmt::join(names, " nor "));
 }
 
-std::vector<Problem> pose_problems(const Task& task, const PosingOptions& options) {
+PosedTask pose_problems(const Task& task, const PosingOptions& options) {
   const std::filesystem::path path = find_data(task, task.data, options.data_dir);
   const std::vector<Document> documents = kept_documents(task, path);
   const std::string name = "task " + task.name;
@@ -205,7 +205,8 @@ std::vector<Problem> pose_problems(const Task& task, const PosingOptions& option
   Examples examples(task, options, path);
   const std::size_t count =
       options.limit ? std::min(documents.size(), static_cast<std::size_t>(*options.limit)) : documents.size();
-  std::vector<Problem> problems;
+  PosedTask posed;
+  posed.original = documents.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Document& document = documents[i];
     Problem problem;
@@ -224,9 +225,9 @@ std::vector<Problem> pose_problems(const Task& task, const PosingOptions& option
       read_choices(task, document, problem);
     else
       problem.target = target(document);
-    problems.push_back(std::move(problem));
+    posed.problems.push_back(std::move(problem));
   }
-  return problems;
+  return posed;
 }
 
 }  // namespace sinkscope

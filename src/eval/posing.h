@@ -35,10 +35,15 @@ struct PosingOptions {
 std::filesystem::path find_data(const Task& task, const std::string& name,
                                 const std::filesystem::path& data_dir);
 
-/// All problems, in the order of the file. Examples that are drawn are drawn as lm-evaluation-harness draws
+struct PosedTask {
+  std::vector<Problem> problems;
+  std::size_t original = 0;  ///< how many the file holds
+};
+
+/// The problems, in the order of the file. Examples that are drawn are drawn as lm-evaluation-harness draws
 /// them: by one Python random.Random(1234) for all problems in turn; from the problems' own file one more, of
 /// which the problem itself or else the last falls away. Throws Error naming file and line of what does not
 /// fit.
-std::vector<Problem> pose_problems(const Task& task, const PosingOptions& options);
+PosedTask pose_problems(const Task& task, const PosingOptions& options);
 
 }  // namespace sinkscope
