@@ -53,6 +53,8 @@ struct DenoisingOptions {
 /// lengths do not divide: gen_len by block_len, and steps by the number of blocks (the nearest values that
 /// work are named).
 void validate(const DenoisingOptions& options);
+/// Throws UsageError where rank own is asked for samples too long for its counts (65535 positions).
+void check_row_counts(const InterventionOptions& sinks, std::int64_t positions);
 /// The part about lengths.
 void validate_blocks(const DenoisingOptions& options);
 
@@ -67,7 +69,8 @@ struct StepRecord {
       proposed;                           // [S] predicted id at masked positions that were looked at, else -1
   std::span<const float> confidence;      // [S] as ranked; NaN where not a candidate
   at::Tensor column_sum;                  // [3, L, H, S] raw, by query class
-  std::span<const std::uint8_t> removed;  // [L, H, S]; empty without an intervention
+  std::span<const std::uint8_t> removed;  // [L, H, S]; empty without an intervention and with rank own
+  std::span<const std::uint16_t> queries_without_key;  // [L, H, S] rank own: how many queries lost the key
   at::Tensor diagonal;                    // [L, H, S]
   at::Tensor row_entropy;                 // [3, L, H]
   at::Tensor row_max;                     // [3, L, H]

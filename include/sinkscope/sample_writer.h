@@ -23,6 +23,7 @@ struct SampleLayout {
   bool columns = true;                    ///< column_sum: everything but `--capture none`
   bool full = false;                      ///< diagonal, row_entropy, row_max, value_norm: `--capture full`
   bool intervention = false;              ///< masked_keys
+  bool own_keys = false;                  ///< queries_without_key, in place of masked_keys
   std::vector<std::pair<int, int>> maps;  ///< (layer, head) of `--maps`
   ArrayType array_type = ArrayType::float16;  ///< of the attention arrays: float16 or float32
 };
@@ -35,6 +36,7 @@ struct SampleStep {
   std::span<const float> column_sum =
       {};  ///< [3,L,H,S] raw column sums by query class: prompt, decoded, masked
   std::span<const std::uint8_t> masked_keys = {};  ///< [L,H,S] 1 = key removed in this forward
+  std::span<const std::uint16_t> queries_without_key = {};  ///< [L,H,S] queries that lost the key
   std::span<const float> diagonal = {};            ///< [L,H,S] A_jj
   std::span<const float> row_entropy = {};         ///< [3,L,H] mean per query class, nats
   std::span<const float> row_max = {};             ///< [3,L,H] mean per query class
@@ -42,7 +44,7 @@ struct SampleStep {
   std::vector<std::span<const float>> maps = {};   ///< [S,S] each, in the order of the layout
 };
 
-/// Writes states, proposed, confidence, column_sum, masked_keys, prompt_length, mask_id, diagonal,
+/// Writes states, proposed, confidence, column_sum, masked_keys or queries_without_key, prompt_length, mask_id, diagonal,
 /// row_entropy, row_max, value_norm, map_L{l}_H{h} in this order, those of the layout. Errors as NpzWriter.
 class SampleWriter {
  public:

@@ -6,6 +6,7 @@
 #include <sinkscope/key_action.h>
 #include <sinkscope/key_value_cache.h>
 #include <sinkscope/observation.h>
+#include <sinkscope/row_keys.h>
 #include <sinkscope/vocabulary.h>
 
 #include <functional>
@@ -65,7 +66,10 @@ struct ForwardRequest {
   /// [L, H, K], 1 = this key is removed from every query of that layer and head before the softmax, or
   /// changed otherwise, as `change` says. Null: none.
   const std::uint8_t* removed = nullptr;
+  /// [L, H, N, room]: the same for single queries; one of the two.
+  RowKeys row_removed = {};
   KeyChange change = {};
+  RowRequest rows = {};  // `listed` is [K]
   /// Keys and values of other positions than the batch's. Null: the batch holds whole sequences.
   const CachedTokens* cached = nullptr;
 };

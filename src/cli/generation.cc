@@ -32,7 +32,8 @@ SampleLayout layout_of(const Transformer& model, std::size_t prompt_length, cons
   layout.mask_id = sampling.mask_id;
   layout.columns = sampling.capture != Capture::none;
   layout.full = sampling.capture == Capture::full;
-  layout.intervention = sampling.sinks.top_k > 0;
+  layout.own_keys = sampling.sinks.top_k > 0 && sampling.sinks.rank == SinkRank::own;
+  layout.intervention = sampling.sinks.top_k > 0 && !layout.own_keys;
   layout.array_type = array_type(options);
   for (const LayerHead& map : sampling.maps)
     layout.maps.emplace_back(static_cast<int>(map.layer), static_cast<int>(map.head));
@@ -65,6 +66,7 @@ void write_step(SampleWriter& writer, const StepRecord& step, const std::vector<
                     .confidence = step.confidence,
                     .column_sum = values_of(step.column_sum),
                     .masked_keys = step.removed,
+                    .queries_without_key = step.queries_without_key,
                     .diagonal = values_of(step.diagonal),
                     .row_entropy = values_of(step.row_entropy),
                     .row_max = values_of(step.row_max),

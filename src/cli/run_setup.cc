@@ -37,6 +37,8 @@ MemoryUse memory_use(const std::vector<PreparedPrompt>& prompts, const RunOption
   use.positions = longest_sample(prompts, options);
   use.capture = parse_capture(sampling.capture);
   use.removes_keys = sampling.sinks.top_k > 0;
+  if (use.removes_keys && sampling.sinks.rank == SinkRank::own)
+    use.listed_keys = sampling.sinks.top_k * (sampling.sinks.control == SinkControl::bottom ? 3 : 1);
   use.maps = static_cast<std::int64_t>(parse_maps(sampling.maps).size());
   use.keeps_logits = sampling.temperature > 0 || model.config().generation == Generation::shifted_masked;
   use.keeps_keys = sampling.cache != "none" || model.config().generation == Generation::autoregressive;
@@ -88,6 +90,7 @@ void check_against_model(const std::vector<PreparedPrompt>& prompts, const Model
       throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,
                        map.head, config.layers, config.heads);
   const std::int64_t positions = longest_sample(prompts, options);
+  check_row_counts(options.sampling.sinks, positions);
   if (positions > config.max_positions)
     note(options.common.quiet, fmt::format("the longest sample has {} positions, the model was made for {}",
                                            positions, config.max_positions));

@@ -104,9 +104,10 @@ void declare_sampling_rules(OptionTable& table, SamplingOptions& s) {
 
 void declare_sink_choice(OptionTable& table, SamplingOptions& options) {
   table.option("sink-top-k", options.sinks.top_k, "mask the K largest sinks of each layer and head; 0 = off");
-  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible"},
+  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible", "own"},
                "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
-               "models), or the mean of the queries that see them");
+               "models), the mean of the queries that see them (autoregressive), or for each query by its own "
+               "row, which loses keys of its own (diffusion)");
   table.choice(
       "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
       "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
@@ -181,11 +182,15 @@ void check_applicable(const SamplingOptions& options, const ModelConfig& config)
       {"cache", options.cache != usual.cache, with_masked | with_shifted},
       {"maps", !options.maps.empty(), with_masked | with_shifted},
       {"sink-reset-at-block", options.sinks.reset_at_block, with_masked},
-      {"sink-rank last", options.sink_rank == "last", with_autoregressive},
       {"sink-rank visible", options.sink_rank == "visible", with_autoregressive},
       {"ignore-eos", options.ignore_eos, with_autoregressive},
       {"stop", !options.stop.empty(), with_autoregressive},
   };
+  if (options.sink_rank == "own" && config.generation == Generation::autoregressive)
+    throw UsageError(
+        "--sink-rank own is for diffusion models; {} computes one new query a step, of which --sink-rank last "
+        "takes the keys that the query before it attended",
+        config.architecture);
   for (const auto& rule : rules)
     if (rule.given && (rule.kinds & bit_of(config.generation)) == 0)
       throw UsageError("--{} is for {}; {} is not one of them", rule.name, models_of(rule.kinds),

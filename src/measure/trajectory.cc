@@ -25,8 +25,10 @@ Trajectory::Trajectory(const std::filesystem::path& file, const RunShape& run)
   if (autoregressive_) return;
   const auto steps = static_cast<std::int64_t>(steps_), positions = static_cast<std::int64_t>(positions_);
   has_confidence_ = check_optional("confidence", ArrayType::float32, {steps, positions});
-  has_masked_keys_ =
-      check_optional("masked_keys", ArrayType::uint8, {steps, run.layers, run.heads, positions});
+  const std::vector<std::int64_t> of_keys{steps, run.layers, run.heads, positions};
+  const bool by_query = check_optional("queries_without_key", ArrayType::uint16, of_keys);
+  masked_keys_ = by_query ? "queries_without_key" : "masked_keys";
+  has_masked_keys_ = by_query || check_optional("masked_keys", ArrayType::uint8, of_keys);
 }
 
 void Trajectory::check_ids() const {
@@ -69,10 +71,9 @@ std::span<const std::int32_t> Trajectory::generated() const {
 std::vector<float> Trajectory::confidence(std::size_t t) const { return file_.floats("confidence", t, 1); }
 
 std::size_t Trajectory::masked_keys(std::size_t t) const {
-  const std::span<const std::byte> all = file_.array("masked_keys").bytes;
-  const std::span<const std::byte> step = all.subspan(t * (all.size() / steps_), all.size() / steps_);
+  const std::vector<float> step = file_.floats(masked_keys_, t, 1);
   return static_cast<std::size_t>(
-      std::count_if(step.begin(), step.end(), [](std::byte key) { return key != std::byte{0}; }));
+      std::count_if(step.begin(), step.end(), [](float queries) { return queries != 0; }));
 }
 
 }  // namespace sinkscope

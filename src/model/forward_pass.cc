@@ -66,7 +66,7 @@ RopeOptions rope_options(const ModelConfig& config, at::ScalarType dtype) {
 
 bool observes(const ForwardRequest& request) {
   return request.capture != Capture::none || !request.maps.empty() || request.removed != nullptr ||
-         request.look != nullptr;
+         request.row_removed.keys != nullptr || request.rows.asks() || request.look != nullptr;
 }
 
 // Rows of the embedding in the storage dtype, cast to the model's; into x where there is room.
@@ -247,7 +247,11 @@ AttentionRequest ForwardPass::attention_request(std::int64_t layer, const PassRo
     for (const KeyRange& range : keys_) keys += range.count;
   }
   if (request_.removed != nullptr) request.removed = request_.removed + layer * config_.heads * keys;
+  request.row_removed = request_.row_removed;
+  if (request.row_removed.keys != nullptr)
+    request.row_removed.keys += layer * config_.heads * all_.count() * request.row_removed.room;
   request.change = request_.change;
+  request.rows = request_.rows;
   request.query_tokens = queries.tokens;
   request.output_tokens = outputs.tokens;
   if (config_.attention.changes_attention())

@@ -45,5 +45,69 @@ void add_rows(const float* const* row, const float* weight, std::int64_t keys, f
   }
 }
 
+// Sum of values [keys, a multiple of the lanes].
+float sum_row(const float* values, std::int64_t keys) {
+  Vector sum{};
+  for (std::int64_t j = 0; j < keys; j += vector_lanes) sum += load_vector<Vector>(values + j);
+  return sum_lanes(sum);
+}
+
+bool any_above(Vector values, float bound) {
+  const auto above = values > broadcast(bound);
+  std::uint64_t parts[vector_bytes / 8];
+  __builtin_memcpy(parts, &above, sizeof above);
+  std::uint64_t any = 0;
+  for (const std::uint64_t part : parts) any |= part;
+  return any != 0;
+}
+
+// A list of keys by value, in the making; before(a, b): a stands in front of b. Of equal ones the first that
+// came stays in front.
+struct KeyList {
+  std::int32_t* keys;
+  float* values;
+  std::int64_t room;
+  std::int64_t count = 0;
+
+  template <typename Before>
+  void insert(std::int32_t key, float value, Before before) {
+    std::int64_t place = count < room ? count++ : room - 1;
+    for (; place > 0 && before(value, values[place - 1]); --place) {
+      values[place] = values[place - 1];
+      keys[place] = keys[place - 1];
+    }
+    values[place] = value;
+    keys[place] = key;
+  }
+  void finish() {
+    for (std::int64_t i = count; i < room; ++i) keys[i] = -1;
+  }
+};
+
+// The largest of row [keys, padded to whole vectors] that exceed `bound`, of those that may(key).
+template <typename May>
+void list_largest(const float* row, std::int64_t keys, float bound, KeyList list, May may) {
+  for (std::int64_t begin = 0; begin < keys; begin += vector_lanes) {
+    if (!any_above(load_vector<Vector>(row + begin), bound)) continue;
+    for (std::int64_t j = begin; j < begin + vector_lanes && j < keys; ++j) {
+      if (!(row[j] > bound) || !may(j)) continue;
+      list.insert(static_cast<std::int32_t>(j), row[j], [](float a, float b) { return a > b; });
+      if (list.count == list.room) bound = list.values[list.room - 1];
+    }
+  }
+  list.finish();
+}
+
+// The smallest of row [keys], of those that may(key).
+template <typename May>
+void list_smallest(const float* row, std::int64_t keys, KeyList list, May may) {
+  for (std::int64_t j = 0; j < keys; ++j) {
+    const bool full = list.count == list.room;
+    if ((full && !(row[j] < list.values[list.room - 1])) || !may(j)) continue;
+    list.insert(static_cast<std::int32_t>(j), row[j], [](float a, float b) { return a < b; });
+  }
+  list.finish();
+}
+
 }  // namespace
 }  // namespace sinkscope::SINKSCOPE_KERNEL_LEVEL

@@ -4,6 +4,8 @@
 #include <sinkscope/llada_sampler.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "sampling/schedule.h"
@@ -29,6 +31,13 @@ std::string nearest(std::int64_t value, std::int64_t unit) {
 }
 
 }  // namespace
+
+void check_row_counts(const InterventionOptions& sinks, std::int64_t positions) {
+  constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
+  if (sinks.top_k > 0 && sinks.rank == SinkRank::own && positions > most)
+    throw UsageError("--sink-rank own counts queries in 16 bits: a sample may have {} positions, not {}", most,
+                     positions);
+}
 
 void validate_blocks(const DenoisingOptions& options) {
   require_positive("--block-len", options.block_len);

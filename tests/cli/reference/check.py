@@ -234,7 +234,10 @@ def denoising_case(check, name, folder, model, sampler, options, batches):
             check.same(f"{what}: proposed", got["proposed"], np.stack(right.proposed))
             check.close(f"{what}: confidence", got["confidence"], np.stack(right.confidence), 1e-4)
             check.close(f"{what}: column_sum", got["column_sum"], np.stack(right.columns), 1e-4, 1e-5)
-            if options.get("sink_top_k"):
+            if options.get("sink_rank") == "own":
+                check.same(f"{what}: queries_without_key", got["queries_without_key"],
+                           np.stack([r.sum(2, dtype=np.uint16) if r.ndim == 4 else r for r in right.removed]))
+            elif options.get("sink_top_k"):
                 check.same(f"{what}: masked_keys", got["masked_keys"], np.stack(right.removed))
 
 
@@ -278,6 +281,33 @@ INTERVENTIONS = [
     {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-zero"}, {"sink_action": "value-mean"}]
 
 
+# Of ranks own and last in diffusion models, with each of these.
+RANKED = INTERVENTIONS + [
+    {"sink_from": "masked"}, {"exclude_self": True, "sink_control": "random"}, {"exclude_self": True, "sink_rule": "topk"},
+    {"mask_sink_ratio": 0.5}, {"epsilon": 2.0}, {"epsilon": 3.0, "sink_scale": "percent"}, {"epsilon": 0.02, "sink_scale": "mean"},
+    {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
+    {"sink_control": "matched", "cache": "dual"}, {"sink_action": "value-mean", "cache": "prefix", "cfg": 0.5},
+    {"sink_control": "bottom", "sink_positions": "masked", "cache": "prefix"},
+    {"sink_action": "scale", "sink_eta": 3, "sink_from": "masked"}, {"sink_from": "masked", "sink_control": "bottom"}]
+
+
+def check_ranks(check, lengths):
+    folder, model = check.model(checkpoints.llada_config(n_kv_heads=2), 2)
+    dream_folder, dream = check.model(checkpoints.dream_config(), 2)
+    for rank in ("own", "last"):
+        for number, options in enumerate(RANKED):
+            check.case(f"LLaDA, rank {rank}", denoising_case, folder, model, samplers.llada,
+                       lengths | {"sink_rank": rank} | options, batches_of(number))
+        for options in ({"sink_control": "random"}, {"cache": "dual"}):
+            check.case(f"Dream, rank {rank}", denoising_case, dream_folder, dream, samplers.dream,
+                       lengths | {"alg": "entropy", "sink_rank": rank} | options, (1, 3))
+    for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}, {"slot": "sink-token"}):
+        other_folder, other = check.model(llada_variant(**variant), 2)
+        for options in ({}, {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-mean"}, {"sink_from": "masked"}):
+            check.case(f"LLaDA, {variant}, rank own", denoising_case, other_folder, other, samplers.llada,
+                       lengths | {"sink_rank": "own"} | options, (3,))
+
+
 def check_interventions(check):
     lengths = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
     folder, model = check.model(checkpoints.llada_config(), 2)
@@ -289,6 +319,7 @@ def check_interventions(check):
     folder, model = check.model(checkpoints.dream_config(), 2)
     check.case("Dream", denoising_case, folder, model, samplers.dream,
                lengths | {"alg": "entropy", "sink_control": "random"}, (1, 3))
+    check_ranks(check, lengths)
     for name, config in [("Llama", llama()), ("Mistral, window 7", mistral(sliding_window=7))]:
         for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
                                         {"sink_rank": "visible", "sink_control": "random"}]:

@@ -23,15 +23,18 @@ class Row:
 
     def __init__(self, model, options, control):
         self.model, self.options, self.control = model, options, control
-        self.cache, self.columns, self.removed, self.step = Cache(), None, None, 0
+        self.cache, self.columns, self.removed, self.step, self.own = Cache(), None, None, 0, None
 
     def forward(self, ids, begin, end, masked, prompt_length, begins_block=False):
         """Logits [end - begin, V] of these positions; keys and values of all others are the kept ones."""
         self.removed = None
         forgets = begins_block and self.options["sink_reset_at_block"]
-        if self.options["sink_top_k"] and self.columns is not None and not forgets:
-            classes = np.where(masked, 2, np.where(np.arange(len(ids)) < prompt_length, 0, 1))
-            self.removed = removed_keys(self.columns, len(ids), classes, self.step, self.options, self.control)
+        key_classes = np.where(masked, 2, np.where(np.arange(len(ids)) < prompt_length, 0, 1))
+        if self.options["sink_rank"] == "own":
+            if self.own is not None and not forgets:
+                self.removed = self.own.removed(self.model.layers, self.model.heads, begin, end, key_classes, self.step, self.control)
+        elif self.options["sink_top_k"] and self.columns is not None and not forgets:
+            self.removed = removed_keys(self.columns, len(ids), key_classes, self.step, self.options, self.control)
         self.step += 1
         if begin == 0 and end == len(ids):
             self.cache = Cache()
@@ -41,8 +44,23 @@ class Row:
         classes = [~masked[begin:end] & (position < prompt_length),
                    ~masked[begin:end] & (position >= prompt_length), masked[begin:end]]
         self.by_class = np.stack([maps[:, :, rows].sum(2) for rows in classes])
-        self.columns = self.by_class.sum(0)
+        self.remember(maps if self.options["sink_from"] == "raw" else self.model.used, begin, end, key_classes)
         return logits
+
+    def remember(self, maps, begin, end, classes):
+        """Scores of the next step, of these maps [L, H, n, S]."""
+        length, own = maps.shape[3], np.arange(end - begin)
+        if self.options["sink_rank"] == "own":
+            self.own = self.own or sinks.OwnRows(self.options, length)
+            self.own.remember(maps, begin, classes)
+            return
+        if self.options["sink_rank"] == "last":
+            if end < length:
+                return
+            maps, own, begin = maps[:, :, -1:] * length, own[:1], length - 1
+        self.columns = maps.sum(2)
+        if self.options["exclude_self"]:
+            self.columns[:, :, begin + own] -= maps[:, :, own, begin + own]
 
 
 class Trace:
