@@ -27,5 +27,7 @@ TEST(Reference, InterventionsAndTheirControls) { expect_agreement("interventions
 
 TEST(Reference, ScoreOfEveryLikelihood) { expect_agreement("score"); }
 
+TEST(Reference, SinksAndNormsOfAutoregressiveModels) { expect_agreement("sinks"); }
+
 }  // namespace
 }  // namespace sinkscope
