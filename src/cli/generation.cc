@@ -65,11 +65,12 @@ void write_step(SampleWriter& writer, const StepRecord& step, const std::vector<
                     .confidence = step.confidence,
                     .column_sum = values_of(step.column_sum),
                     .masked_keys = step.removed,
-                    .queries_without_key = step.queries_without_key,
                     .diagonal = values_of(step.diagonal),
                     .row_entropy = values_of(step.row_entropy),
                     .row_max = values_of(step.row_max),
-                    .value_norm = values_of(step.value_norm)};
+                    .value_norm = values_of(step.value_norm),
+                    .maps = {},
+                    .queries_without_key = step.queries_without_key};
   for (const LayerHead& map : maps) arrays.maps.push_back(values_of(step.maps.at(map)));
   writer.append_step(arrays);
 }

@@ -1,7 +1,9 @@
 // Interventions as on the command line; what they compute is held against tests/cli/reference.
 #include <gmock/gmock.h>
+#include <sinkscope/npz.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "support/program.h"
@@ -101,10 +103,38 @@ TEST(InterventionKinds, RankingsAndResetsBelongToOneKindOfModel) {
   };
   EXPECT_THAT(refused("tiny-llada", {"--sink-rank", "visible"}),
               HasSubstr("--sink-rank visible is for autoregressive"));
-  EXPECT_THAT(refused("tiny-llada", {"--sink-rank", "last"}),
-              HasSubstr("--sink-rank last is for autoregressive"));
+  EXPECT_THAT(refused("stories260k", {"--sink-rank", "own"}),
+              HasSubstr("--sink-rank own is for diffusion models; LlamaForCausalLM computes one new query a "
+                        "step, of which --sink-rank last takes"));
   EXPECT_THAT(refused("stories260k", {"--sink-reset-at-block"}),
               HasSubstr("--sink-reset-at-block is for LLaDA"));
+}
+
+TEST(InterventionKinds, RankOwnWritesHowManyQueriesLostAKey) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"run",       "tiny-llada",   "--prompt", "How many",    "--gen-len",
+                                       "8",         "--steps",      "8",        "--quiet",     "--block-len",
+                                       "4",         "--sink-top-k", "2",        "--sink-rank", "own",
+                                       "--run-dir", folder / name};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.status, 0) << result.error;
+    return content_of(folder / (name + "/sample_00000.npz"));
+  };
+  const std::string one = run("one", {"--threads", "1"});
+  EXPECT_EQ(one, run("two", {"--threads", "2"}));
+  EXPECT_NE(one, run("random", {"--sink-control", "random"}));
+  const NpzFile file(folder / "one/sample_00000.npz");
+  EXPECT_FALSE(file.contains("masked_keys"));
+  const NpzArray queries = file.array("queries_without_key");
+  EXPECT_EQ(queries.type, ArrayType::uint16);
+  EXPECT_EQ(queries.shape.size(), 4U);
+  const std::vector<std::int32_t> counts = file.int32s("queries_without_key");
+  const std::size_t step = counts.size() / 8;
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(step), 0), 0);
+  EXPECT_GT(std::accumulate(counts.begin(), counts.end(), 0), 0);
+  EXPECT_EQ(json::parse(content_of(folder / "one/run.json"))["options"]["sink_rank"], "own");
 }
 
 }  // namespace
