@@ -234,6 +234,9 @@ def denoising_case(check, name, folder, model, sampler, options, batches):
             check.same(f"{what}: proposed", got["proposed"], np.stack(right.proposed))
             check.close(f"{what}: confidence", got["confidence"], np.stack(right.confidence), 1e-4)
             check.close(f"{what}: column_sum", got["column_sum"], np.stack(right.columns), 1e-4, 1e-5)
+            if options.get("effect"):
+                for kind, right_steps in right.effects.items():
+                    check.close(f"{what}: {kind}", got[kind], np.stack(right_steps), 1e-4)
             if options.get("sink_rank") == "own":
                 check.same(f"{what}: queries_without_key", got["queries_without_key"],
                            np.stack([r.sum(2, dtype=np.uint16) if r.ndim == 4 else r for r in right.removed]))
@@ -246,10 +249,12 @@ def autoregressive_case(check, name, config, prompts, options):
     batches = (1, 3) if options.get("sink_top_k") else (3,)
     runs = {batch: run_directory(check, folder, prompts, batch, options | {"ignore_eos": True}) for batch in batches}
     for i, prompt in enumerate(prompts):
-        ids, rows, removals = samplers.autoregressive(model, prompt, seed=11 + i, **options)
+        ids, rows, removals, effects = samplers.autoregressive(model, prompt, seed=11 + i, **options)
         for batch, samples in runs.items():
             got, what = samples[i], f"{name} {option_arguments(options)}, sample {i}, batch {batch}"
             check.same(f"{what}: ids", got["states"][-1], ids)
+            for number, kind in enumerate(samplers.EFFECTS if effects else ()):
+                check.close(f"{what}: {kind}", got[kind], [effect[number] for effect in effects], 1e-4)
             for step, row in enumerate(rows):
                 check.close(f"{what}, token {step}: last_row", got[f"last_row_{step}"], row, 1e-4)
             for step, removed in enumerate(removals, 1):
@@ -301,6 +306,15 @@ def check_ranks(check, lengths):
         for options in ({"sink_control": "random"}, {"cache": "dual"}):
             check.case(f"Dream, rank {rank}", denoising_case, dream_folder, dream, samplers.dream,
                        lengths | {"alg": "entropy", "sink_rank": rank} | options, (1, 3))
+    for rank in ("usual", "own"):
+        for options in ({}, {"cfg": 0.5, "forbid_mask": True, "sink_action": "scale", "sink_eta": 0.5},
+                        {"cache": "dual", "sink_control": "random"}, {"cache": "prefix", "sink_layers": "1", "temperature": 0.7}):
+            check.case(f"LLaDA, rank {rank}, effect", denoising_case, folder, model, samplers.llada,
+                       lengths | {"sink_rank": rank, "effect": True} | options, (1, 3))
+        for options in ({"alg": "entropy", "forbid_mask": True}, {}, {"alg": "entropy", "cache": "prefix"},
+                        {"alg": "maskgit_plus", "threshold": 0.4}):
+            check.case(f"Dream, rank {rank}, effect", denoising_case, dream_folder, dream, samplers.dream,
+                       lengths | {"sink_rank": rank, "effect": True} | options, (3,))
     for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}, {"slot": "sink-token"}):
         other_folder, other = check.model(llada_variant(**variant), 2)
         for options in ({}, {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-mean"}, {"sink_from": "masked"}):
@@ -322,7 +336,8 @@ def check_interventions(check):
     check_ranks(check, lengths)
     for name, config in [("Llama", llama()), ("Mistral, window 7", mistral(sliding_window=7))]:
         for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
-                                        {"sink_rank": "visible", "sink_control": "random"}]:
+                                        {"sink_rank": "visible", "sink_control": "random"}, {"effect": True},
+                                        {"effect": True, "sink_action": "value-mean", "sink_rank": "columns"}]:
             check.case(name, autoregressive_case, config, PROMPTS, {"gen_len": 9, "sink_top_k": 2} | options)
     for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}):
         folder, model = check.model(llada_variant(**variant), 2)
