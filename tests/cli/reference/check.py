@@ -1,5 +1,5 @@
-"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score, or of models with
-another attention variant-forward|variant-run.
+"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score|interventions|ranks, or of
+models with another attention variant-forward|variant-run.
 
 Exit status 1 and a line for each disagreement. The reference follows the published equations in float64 and shares nothing
 with the program; what the program does differently on purpose stands in docs/methods.md.
@@ -296,7 +296,11 @@ RANKED = INTERVENTIONS + [
     {"sink_action": "scale", "sink_eta": 3, "sink_from": "masked"}, {"sink_from": "masked", "sink_control": "bottom"}]
 
 
-def check_ranks(check, lengths):
+LENGTHS = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+
+
+def check_ranks(check):
+    lengths = LENGTHS
     folder, model = check.model(checkpoints.llada_config(n_kv_heads=2), 2)
     dream_folder, dream = check.model(checkpoints.dream_config(), 2)
     for rank in ("own", "last"):
@@ -323,7 +327,7 @@ def check_ranks(check, lengths):
 
 
 def check_interventions(check):
-    lengths = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+    lengths = LENGTHS
     folder, model = check.model(checkpoints.llada_config(), 2)
     for number, options in enumerate(INTERVENTIONS + [
             {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
@@ -333,7 +337,6 @@ def check_interventions(check):
     folder, model = check.model(checkpoints.dream_config(), 2)
     check.case("Dream", denoising_case, folder, model, samplers.dream,
                lengths | {"alg": "entropy", "sink_control": "random"}, (1, 3))
-    check_ranks(check, lengths)
     for name, config in [("Llama", llama()), ("Mistral, window 7", mistral(sliding_window=7))]:
         for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
                                         {"sink_rank": "visible", "sink_control": "random"}, {"effect": True},
@@ -467,7 +470,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check = Check(program, folder)
         {"forward": check_forward, "run": check_run, "score": check_score,
-         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions}[what](check)
+         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions, "ranks": check_ranks}[what](check)
     differences = ", ".join(f"{kind} {off:.1e}" for kind, off in check.largest.items())
     print(f"{check.cases} cases, {check.failures} differences; largest distances: {differences}")
     return check.failures > 0
