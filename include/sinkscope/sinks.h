@@ -169,7 +169,7 @@ RemovedKeys choose_removed_keys(const StepScores& scores, const InterventionOpti
 
 /// With rank own: what is asked of the rows of a step, so that choose_row_keys can decide the next one.
 /// `classes` of all keys in this step, in position_class_names; `listed` becomes 1 where a key may be
-/// masked, and must outlive the request.
+/// masked, is left empty where all may, and must outlive the request.
 RowRequest row_request(const InterventionOptions& options, std::span<const std::uint8_t> classes,
                        std::vector<std::uint8_t>& listed);
 
@@ -182,14 +182,14 @@ struct StepRows {
   std::span<const std::int32_t> least;    // [L,H,Q,2 room] RowRequest::least; empty unless control bottom
   std::span<const std::uint8_t> classes;  // [S] now
   std::size_t room = 0;
-  std::size_t heads = 1;          // H
-  std::size_t queries = 0;        // Q
-  std::size_t first_query = 0;    // position of the first of them
+  std::size_t heads = 1;        // H
+  std::size_t queries = 0;      // Q
+  std::size_t first_query = 0;  // position of the first of them
   std::int64_t step = 0;
 };
 
 struct RemovedRowKeys {
-  std::vector<std::int32_t> keys;     // [L,H,Q,room]
+  std::vector<std::int32_t> keys;      // [L,H,Q,room]
   std::vector<std::uint16_t> queries;  // [L,H,S]: how many of them lost the key
   std::int64_t missing = 0;
   std::int64_t count = 0;  // of removed (layer, head, query, key)
@@ -198,9 +198,10 @@ struct RemovedRowKeys {
 /// Of each list the keys whose class may be masked now, of these the first ceil(mask_sink_ratio * count); or
 /// as many others, those of the classes that may be masked now but were not picked (and, with exclude_self,
 /// are not the query itself): of control bottom the first of `least`; random: with the m others in ascending
-/// order and u of draw(), the floor(u m)-th of them (from 0), which then is no longer one; matched: so in each
-/// class, as many as were picked of it. Draws come in the order layer, head, query, class, and none is made
-/// where no other is left. At most 65535 queries. Throws Error when lengths do not match or a key is no key.
+/// order and u of draw(), the floor(u m)-th of them (from 0), which then is no longer one; matched: so in
+/// each class, as many as were picked of it. Draws come in the order layer, head, query, class, and none is
+/// made where no other is left. At most 65535 queries. Throws Error when lengths do not match or a key is no
+/// key.
 RemovedRowKeys choose_removed_row_keys(const StepRows& rows, const InterventionOptions& options,
                                        const DrawUniform& draw = {});
 

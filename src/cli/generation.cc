@@ -34,6 +34,7 @@ SampleLayout layout_of(const Transformer& model, std::size_t prompt_length, cons
   layout.full = sampling.capture == Capture::full;
   layout.own_keys = sampling.sinks.top_k > 0 && sampling.sinks.rank == SinkRank::own;
   layout.intervention = sampling.sinks.top_k > 0 && !layout.own_keys;
+  layout.effect = sampling.effect;
   layout.array_type = array_type(options);
   for (const LayerHead& map : sampling.maps)
     layout.maps.emplace_back(static_cast<int>(map.layer), static_cast<int>(map.head));
@@ -51,6 +52,7 @@ TokenLayout layout_of(const Transformer& model, std::size_t prompt_length,
   layout.rows = sampling.capture != Capture::none;
   layout.logits = sampling.capture == Capture::full;
   layout.intervention = sampling.sinks.top_k > 0;
+  layout.effect = sampling.effect;
   layout.array_type = array_type(options);
   return layout;
 }
@@ -66,17 +68,28 @@ void write_step(SampleWriter& writer, const StepRecord& step, const std::vector<
                     .confidence = step.confidence,
                     .column_sum = values_of(step.column_sum),
                     .masked_keys = step.removed,
-                    .queries_without_key = step.queries_without_key,
                     .diagonal = values_of(step.diagonal),
                     .row_entropy = values_of(step.row_entropy),
                     .row_max = values_of(step.row_max),
-                    .value_norm = values_of(step.value_norm)};
+                    .value_norm = values_of(step.value_norm),
+                    .maps = {},
+                    .queries_without_key = step.queries_without_key};
+  if (step.effect != nullptr) {
+    arrays.effect_kl = step.effect->kl;
+    arrays.effect_agrees = step.effect->agrees;
+    arrays.effect_confidence = step.effect->confidence;
+    arrays.effect_probability = step.effect->probability;
+    arrays.removed_mass = step.effect->removed_mass;
+  }
   for (const LayerHead& map : maps) arrays.maps.push_back(values_of(step.maps.at(map)));
   writer.append_step(arrays);
 }
 
 void write_token(TokenWriter& writer, const TokenRecord& token) {
-  writer.append_token({token.sequence, values_of(token.last_row), token.removed, token.logits});
+  writer.append_token({token.sequence, values_of(token.last_row), token.removed, token.logits,
+                       static_cast<float>(token.effect.kl), static_cast<std::uint8_t>(token.effect.agrees),
+                       static_cast<float>(token.effect.confidence),
+                       static_cast<float>(token.effect.probability), token.removed_mass});
 }
 
 // Up to the first end token and the first text to stop at, special tokens left out. Without a tokenizer there
@@ -221,6 +234,7 @@ void measure_deviation(Run& run, std::span<const std::int64_t> indices,
   options.threshold.reset();
   options.cache = CacheMode::none;
   options.capture = Capture::none;
+  options.effect = false;
   options.maps.clear();
   const Progress clock("", /*quiet=*/true);
   const std::vector<SampleResult> exact = sample(run.model, requests, options, {});

@@ -37,6 +37,7 @@ MemoryUse memory_use(const std::vector<PreparedPrompt>& prompts, const RunOption
   use.positions = longest_sample(prompts, options);
   use.capture = parse_capture(sampling.capture);
   use.removes_keys = sampling.sinks.top_k > 0;
+  use.compares = sampling.effect;
   if (use.removes_keys && sampling.sinks.rank == SinkRank::own)
     use.listed_keys = sampling.sinks.top_k * (sampling.sinks.control == SinkControl::bottom ? 3 : 1);
   use.maps = static_cast<std::int64_t>(parse_maps(sampling.maps).size());

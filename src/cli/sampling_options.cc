@@ -48,6 +48,7 @@ void fill(const SamplingOptions& options, const SpecialIds& ids, DenoisingOption
                                        : CacheMode::none;
   to.mask_id = ids.mask.value_or(0);
   to.sinks = options.sinks;
+  to.effect = options.effect;
   to.capture = parse_capture(options.capture);
   to.maps = parse_maps(options.maps);
 }
@@ -137,6 +138,9 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
   table.option("sink-heads", options.sink_heads, "mask in these query heads only [all]");
   table.option("sink-steps", options.sink_steps,
                "mask at these steps (or generated tokens) only, from 0 [all]");
+  table.flag("effect", options.effect,
+             "also record what the masking does to each prediction in the same state: KL divergence, agreement, "
+             "confidence; costs a second forward pass a step");
 }
 
 void resolve(SamplingOptions& options) {
@@ -234,6 +238,7 @@ AutoregressiveOptions autoregressive_options(const SamplingOptions& options, con
   to.top_k = options.top_k;
   if (!options.ignore_eos) to.end_ids = ids.ends;
   to.sinks = options.sinks;
+  to.effect = options.effect;
   to.capture = parse_capture(options.capture);
   validate(to);
   return to;

@@ -47,6 +47,7 @@ struct SamplingOptions {
   std::string sink_action = "remove";
   std::string sink_positions = "prompt,decoded,masked";
   std::string sink_layers, sink_heads, sink_steps;
+  bool effect = false;
 
   std::string capture = "columns";
   std::string maps;

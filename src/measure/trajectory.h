@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/effect.h"
 #include "measure/sample_steps.h"
 
 namespace sinkscope {
@@ -40,6 +41,10 @@ class Trajectory {
   /// How many (layer, head, key) were removed in forward t < T; with rank own, from one query at least.
   std::size_t masked_keys(std::size_t t) const;
 
+  /// What `run --effect` recorded of all forwards; `recorded` is false where it was not given. Throws as
+  /// read_effect().
+  EffectSums effect() const;
+
  private:
   void check_ids() const;
   bool check_optional(const char* name, ArrayType type, const std::vector<std::int64_t>& shape) const;
@@ -51,6 +56,7 @@ class Trajectory {
   std::vector<std::int32_t> states_;  // [T+1,S]
   bool has_confidence_ = false, has_masked_keys_ = false;
   std::string masked_keys_;  // the array's name
+  bool has_effect_ = false;
 };
 
 }  // namespace sinkscope

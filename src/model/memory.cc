@@ -100,6 +100,13 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint, const MemoryUse& us
   estimate.threads = bytes_of_threads(config, use);
   estimate.observations = bytes_of_observations(config, use);
   estimate.head = bytes_of_head(config, use);
+  if (use.compares) {
+    estimate.pass *= 2;
+    MemoryUse logits = use;
+    logits.keeps_logits = true;
+    estimate.head += 2 * bytes_of_head(config, logits);
+    estimate.observations += config.layers * config.heads * use.sequences * use.positions * float_bytes;
+  }
   if (use.keeps_keys) estimate.cache = KeyValueCache::bytes(config, use.dtype, use.sequences * use.positions);
   return estimate;
 }

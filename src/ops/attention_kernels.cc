@@ -343,7 +343,8 @@ void list_keys(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, float
     const double competing = head.without_self ? sum - static_cast<double>(row[own]) : sum;
     const double bound = head.slope * competing + head.offset * (head.offset < 0 ? 1 : sum);
     list_largest(row, head.keys, static_cast<float>(bound),
-                 {work.seen.most + token * head.most, work.room.ranked, head.most}, may);
+                 {work.seen.most + token * head.most, work.room.ranked, head.most},
+                 head.listed != nullptr ? head.keys : (head.without_self ? 1 : 0), may);
   }
   if (work.seen.least != nullptr)
     list_smallest(row, head.keys, {work.seen.least + token * head.least, work.room.ranked, head.least}, may);

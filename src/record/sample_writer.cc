@@ -35,6 +35,12 @@ SampleWriter::SampleWriter(std::filesystem::path path, SampleLayout layout)
   }
   for (const auto& map : layout_.maps)
     writer_.declare(map_name(map), layout_.array_type, {positions, positions});
+  if (!layout_.effect) return;
+  writer_.declare("effect_kl", ArrayType::float32, {positions});
+  writer_.declare("effect_agrees", ArrayType::uint8, {positions});
+  writer_.declare("effect_confidence", ArrayType::float32, {positions});
+  writer_.declare("effect_probability", ArrayType::float32, {positions});
+  writer_.declare("removed_mass", ArrayType::float32, {positions});
 }
 
 void SampleWriter::append_step(const SampleStep& step) {
@@ -54,6 +60,12 @@ void SampleWriter::append_step(const SampleStep& step) {
     writer_.append("value_norm", step.value_norm);
   }
   for (std::size_t i = 0; i < step.maps.size(); ++i) writer_.append(map_name(layout_.maps[i]), step.maps[i]);
+  if (!layout_.effect) return;
+  writer_.append("effect_kl", step.effect_kl);
+  writer_.append("effect_agrees", step.effect_agrees);
+  writer_.append("effect_confidence", step.effect_confidence);
+  writer_.append("effect_probability", step.effect_probability);
+  writer_.append("removed_mass", step.removed_mass);
 }
 
 void SampleWriter::finish(std::span<const std::int32_t> final_ids) {

@@ -57,21 +57,49 @@ struct Pass {
   CachedTokens cached = {};
 };
 
+// Of the wanted rows of one sample in a pass: where they begin, and those of its unconditional row.
+struct WantedRows {
+  std::int64_t first = 0;
+  std::int64_t unconditional = 0;
+};
+
+// float32 [count, V] on the CPU, from row `begin` of the sample on; with guidance.
+at::Tensor read_logits(const Transformer& model, const at::Tensor& hidden, double guidance,
+                       const WantedRows& rows, std::int64_t begin, std::int64_t count) {
+  at::Tensor logits = model.logits_of(hidden.narrow(0, rows.first + begin, count));
+  if (guidance > 0)
+    logits = guided_logits(logits, model.logits_of(hidden.narrow(0, rows.unconditional + begin, count)),
+                           guidance);
+  return logits.to(at::kCPU, at::kFloat).contiguous();
+}
+
+// Which of a sample's wanted rows each prediction is read from, from 0.
+std::vector<std::int64_t> rows_of_predictions(const DenoisingRule& rule, const PassPlan& plan) {
+  std::vector<std::int64_t> rows;
+  std::int64_t previous = -1;
+  for (const std::int64_t position : plan.predicted) {
+    const std::int64_t source = rule.source(position, plan);
+    rows.push_back(rows.empty() ? 0 : rows.back() + (source == previous ? 0 : 1));
+    previous = source;
+  }
+  return rows;
+}
+
 // The logits of one sample, read from what the pass left of them.
 class SampleLogits : public PredictedLogits {
  public:
-  SampleLogits(const Transformer& model, const ForwardResult& forwarded, double guidance, std::int64_t first,
-               std::int64_t unconditional, std::vector<std::int64_t> rows)
+  SampleLogits(const Transformer& model, const ForwardResult& forwarded, double guidance,
+               const WantedRows& wanted,
+               std::vector<std::int64_t> rows)
       : model_(model),
         forwarded_(forwarded),
         guidance_(guidance),
-        first_(first),
-        unconditional_(unconditional),
+        wanted_(wanted),
         rows_(std::move(rows)) {}
 
   const VocabularyRows& rows() const override { return forwarded_.vocabulary; }
   std::size_t row(std::size_t index) const override {
-    return static_cast<std::size_t>(first_ + rows_[index]);
+    return static_cast<std::size_t>(wanted_.first + rows_[index]);
   }
 
   // Some rows at a time: all of them may be many times what a pass takes.
@@ -107,19 +135,14 @@ class SampleLogits : public PredictedLogits {
   void read_from(std::int64_t row) {
     begin_ = row;
     const std::int64_t count = std::min(rows_of_logits, rows_.back() + 1 - row);
-    chunk_ = model_.logits_of(forwarded_.hidden.narrow(0, first_ + row, count));
-    if (guidance_ > 0)
-      chunk_ = guided_logits(
-          chunk_, model_.logits_of(forwarded_.hidden.narrow(0, unconditional_ + row, count)), guidance_);
-    chunk_ = chunk_.to(at::kCPU, at::kFloat).contiguous();
+    chunk_ = read_logits(model_, forwarded_.hidden, guidance_, wanted_, row, count);
   }
 
   const Transformer& model_;
   const ForwardResult& forwarded_;
   double guidance_;
-  std::int64_t first_;              // of the sample's rows among the wanted ones
-  std::int64_t unconditional_;      // likewise of its unconditional row
-  std::vector<std::int64_t> rows_;  // of each prediction, from first_
+  WantedRows wanted_;
+  std::vector<std::int64_t> rows_;  // of each prediction, from wanted_.first
   std::int64_t begin_ = 0;
   at::Tensor chunk_;  // float32 on the CPU, rows from begin_ on
 };
@@ -145,6 +168,10 @@ class Batch {
   std::vector<std::uint8_t> classes_of(const Row& row) const;
   RowRequest rows_wanted(const Pass& pass);
   ForwardResult forward(const Pass& pass, const PassRemoval& removal);
+  ForwardResult forward_plain(const Pass& pass);
+  std::vector<PredictionEffect> effects_on(const Pass& pass, std::size_t place, const at::Tensor& plain,
+                                           const at::Tensor& changed);
+  void measure_effect(const Pass& pass, const at::Tensor& plain, const ForwardResult& forwarded);
   void predict(const Pass& pass, const ForwardResult& forwarded);
   void remember(const Pass& pass, const Observation& seen);
   void remember_columns(const Pass& pass, const Observation& seen);
@@ -156,6 +183,12 @@ class Batch {
   bool intervenes() const { return options_.sinks.top_k > 0; }
   bool ranks_by(SinkRank rank) const { return intervenes() && options_.sinks.rank == rank; }
   std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
+  std::size_t samples_in(const Pass& pass) const {
+    return guidance_ > 0 ? pass.rows.size() / 2 : pass.rows.size();
+  }
+  WantedRows wanted_rows(const Pass& pass, std::size_t place) const {
+    return {pass.first_wanted[place], guidance_ > 0 ? pass.first_wanted[samples_in(pass) + place] : 0};
+  }
   DenoisingSample& sample_of(std::size_t row) { return samples_[rows_[row].sample]; }
 
   const Transformer& model_;
@@ -166,11 +199,13 @@ class Batch {
   std::vector<DenoisingSample> samples_;
   std::vector<RandomStream> controls_;  // of each sample
   std::vector<PassPlan> plans_;         // of each sample
+  std::vector<StepEffect> effects_;     // likewise, where asked for
   std::vector<Row> rows_;               // all conditional rows, then all unconditional ones
   std::int64_t room_ = 0;               // of rank own: keys in a list
   std::vector<std::uint8_t> listed_;    // of all keys of a pass: may stand in a list
   std::unique_ptr<KeyValueCache> cache_;
   ForwardWorkspace workspace_;
+  ForwardWorkspace plain_workspace_;  // of the passes without the intervention
 };
 
 Batch::Batch(const Transformer& model, std::span<const SampleRequest> requests,
@@ -191,6 +226,7 @@ Batch::Batch(const Transformer& model, std::span<const SampleRequest> requests,
     for (std::size_t s = 0; s < samples_.size(); ++s)
       if (!unconditional || guidance > 0) rows_.push_back({s, unconditional});
   plans_.resize(samples_.size());
+  if (options.effect) effects_.resize(samples_.size());
   if (options.cache == CacheMode::none) return;
   std::vector<std::int64_t> capacities;
   for (const Row& row : rows_) capacities.push_back(samples_[row.sample].length());
@@ -213,8 +249,12 @@ void Batch::step() {
   plan_samples();
   const Pass pass = make_pass();
   const PassRemoval removal = choose_removed(pass);
+  // First: the pass that generates writes its own keys and values over those of the other one.
+  at::Tensor plain;
+  if (options_.effect && removal.any()) plain = forward_plain(pass).hidden;
   const ForwardResult forwarded = forward(pass, removal);
   predict(pass, forwarded);
+  if (options_.effect) measure_effect(pass, plain, forwarded);
   if (intervenes()) remember(pass, forwarded.observation);
   if (observer_) report(pass, forwarded.observation);
   for (std::size_t place = 0; place < pass.rows.size(); ++place)
@@ -395,6 +435,7 @@ RowRequest Batch::rows_wanted(const Pass& pass) {
   }
   rows.last = ranks_by(SinkRank::last);
   rows.as_used = options_.sinks.from == SinkSource::masked;
+  rows.changed_share = options_.effect;
   return rows;
 }
 
@@ -416,23 +457,84 @@ ForwardResult Batch::forward(const Pass& pass, const PassRemoval& removal) {
                         workspace_);
 }
 
+// The rows of the last step's input once more, without the intervention.
+ForwardResult Batch::forward_plain(const Pass& pass) {
+  return model_.forward({.tokens = pass.tokens,
+                         .wanted = pass.wanted,
+                         .head = Head::none,
+                         .cached = cache_ == nullptr ? nullptr : &pass.cached},
+                        plain_workspace_);
+}
+
+std::vector<PredictionEffect> Batch::effects_on(const Pass& pass, std::size_t place, const at::Tensor& plain,
+                                                const at::Tensor& changed) {
+  const std::int64_t count = pass.first_wanted[place + 1] - pass.first_wanted[place];
+  std::vector<PredictionEffect> effects(static_cast<std::size_t>(count));
+  if (!plain.defined()) return effects;
+  std::vector<std::int32_t> forbidden = rule_.vocabulary().forbidden;
+  if (options_.forbid_mask) forbidden.push_back(options_.mask_id);
+  const auto row_of = [&](const at::Tensor& logits, std::int64_t row) {
+    const auto width = static_cast<std::size_t>(logits.size(1));
+    const std::span<float> values(logits.data_ptr<float>() + row * logits.size(1), width);
+    for (const std::int32_t id : forbidden)
+      if (id >= 0 && static_cast<std::size_t>(id) < width)
+        values[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    return values;
+  };
+  for (std::int64_t begin = 0; begin < count; begin += rows_of_logits) {
+    const std::int64_t rows = std::min(rows_of_logits, count - begin);
+    const auto read = [&](const at::Tensor& hidden) {
+      return read_logits(model_, hidden, guidance_, wanted_rows(pass, place), begin, rows);
+    };
+    const at::Tensor before = read(plain), after = read(changed);
+    parallel_for(rows, [&](std::int64_t row) {
+      effects[static_cast<std::size_t>(begin + row)] =
+          compare_predictions(row_of(before, row), row_of(after, row));
+    });
+  }
+  return effects;
+}
+
+// plain: hidden rows of the pass without the intervention; undefined where it removed nothing.
+void Batch::measure_effect(const Pass& pass, const at::Tensor& plain, const ForwardResult& forwarded) {
+  const at::Tensor mass = forwarded.observation.changed_share.mean(at::IntArrayRef{0, 1});  // [N]
+  for (std::size_t place = 0; place < samples_in(pass); ++place) {
+    const std::size_t number = rows_[pass.rows[place]].sample;
+    const DenoisingSample& sample = samples_[number];
+    const PassPlan& plan = plans_[number];
+    std::vector<PredictionEffect> effects;
+    try {
+      effects = effects_on(pass, place, plain, forwarded.hidden);
+    } catch (const Error& error) {
+      throw Error("step {}, without the intervention: {}", sample.result.steps, error.what());
+    }
+    const std::vector<float> nothing(sample.ids.size(), std::numeric_limits<float>::quiet_NaN());
+    StepEffect& step = effects_[number];
+    step = {nothing, std::vector<std::uint8_t>(sample.ids.size(), 255), nothing, nothing, nothing};
+    const std::vector<std::int64_t> rows = rows_of_predictions(rule_, plan);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const PredictionEffect& effect = effects[static_cast<std::size_t>(rows[i])];
+      const auto position = static_cast<std::size_t>(plan.predicted[i]);
+      const std::int64_t token =
+          pass.tokens.offsets[place] + rule_.source(plan.predicted[i], plan) - plan.first;
+      step.kl[position] = static_cast<float>(effect.kl);
+      step.agrees[position] = effect.agrees ? 1 : 0;
+      step.confidence[position] = static_cast<float>(effect.confidence);
+      step.probability[position] = static_cast<float>(effect.probability);
+      step.removed_mass[position] = mass.data_ptr<float>()[token];
+    }
+  }
+}
+
 void Batch::predict(const Pass& pass, const ForwardResult& forwarded) {
-  const std::size_t samples = guidance_ > 0 ? pass.rows.size() / 2 : pass.rows.size();
-  for (std::size_t place = 0; place < samples; ++place) {
+  for (std::size_t place = 0; place < samples_in(pass); ++place) {
     const std::size_t number = rows_[pass.rows[place]].sample;
     DenoisingSample& sample = samples_[number];
     const PassPlan& plan = plans_[number];
     sample.proposed.assign(sample.ids.size(), -1);
     sample.confidence.assign(sample.ids.size(), std::numeric_limits<double>::quiet_NaN());
-    std::vector<std::int64_t> rows;
-    std::int64_t previous = -1;
-    for (const std::int64_t position : plan.predicted) {
-      const std::int64_t source = rule_.source(position, plan);
-      rows.push_back(rows.empty() ? 0 : rows.back() + (source == previous ? 0 : 1));
-      previous = source;
-    }
-    SampleLogits logits(model_, forwarded, guidance_, pass.first_wanted[place],
-                        guidance_ > 0 ? pass.first_wanted[samples + place] : 0, std::move(rows));
+    SampleLogits logits(model_, forwarded, guidance_, wanted_rows(pass, place),
+                        rows_of_predictions(rule_, plan));
     rule_.predict(number, sample, plan, logits);
   }
 }
@@ -517,6 +619,7 @@ void Batch::report_row(std::size_t place, const Pass& pass, const Observation& s
     record.row_max = of_sequence(seen.row_max);
   }
   record.maps = seen.maps[place];
+  if (options_.effect) record.effect = &effects_[row.sample];
   observer_(row.sample, record);
 }
 

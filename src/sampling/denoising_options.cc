@@ -32,6 +32,12 @@ std::string nearest(std::int64_t value, std::int64_t unit) {
 
 }  // namespace
 
+void validate_effect(bool effect, const InterventionOptions& sinks) {
+  if (effect && sinks.top_k == 0)
+    throw UsageError(
+        "--effect compares predictions with and without an intervention, and there is none; give --sink-top-k");
+}
+
 void check_row_counts(const InterventionOptions& sinks, std::int64_t positions) {
   constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
   if (sinks.top_k > 0 && sinks.rank == SinkRank::own && positions > most)
@@ -63,6 +69,7 @@ void validate(const DenoisingOptions& options) {
   if (options.cache != CacheMode::none && !options.maps.empty())
     throw UsageError(
         "--maps are of all queries, and with --cache a step computes some of them; give one of them");
+  validate_effect(options.effect, options.sinks);
   validate(options.sinks);
 }
 

@@ -25,7 +25,7 @@ struct KeySet {
 
 // What all queries of a step share.
 struct StepKeys {
-  KeySet all;                       // that may be masked
+  KeySet all;                      // that may be masked
   std::array<KeySet, 3> of_class;  // of these, those of each class
 };
 
@@ -116,10 +116,9 @@ std::size_t choose_for(std::span<const std::int32_t> most, std::span<const std::
       return lowest_keys(keys.all, least, query);
     case SinkControl::matched:
       for (std::size_t c = 0; c < keys.of_class.size(); ++c) {
-        const auto wanted = static_cast<std::size_t>(
-            std::count_if(query.picked.begin(), query.picked.end(), [&](std::int32_t key) {
-              return rows.classes[static_cast<std::size_t>(key)] == c;
-            }));
+        const auto wanted = static_cast<std::size_t>(std::count_if(
+            query.picked.begin(), query.picked.end(),
+            [&](std::int32_t key) { return rows.classes[static_cast<std::size_t>(key)] == c; }));
         missing += draw_keys(keys.of_class[c], wanted, options.exclude_self, draw, query);
       }
       break;
@@ -131,8 +130,8 @@ void check_lengths(const StepRows& rows, const InterventionOptions& options) {
   const std::size_t map = rows.heads * rows.queries * rows.room;
   const std::size_t least = options.control == SinkControl::bottom ? 2 * rows.most.size() : 0;
   if (map == 0 || rows.most.size() % map != 0 || rows.least.size() < least)
-    throw Error("lists of {} and {} keys are not those of {} heads of {} queries of {} keys", rows.most.size(),
-                rows.least.size(), rows.heads, rows.queries, rows.room);
+    throw Error("lists of {} and {} keys are not those of {} heads of {} queries of {} keys",
+                rows.most.size(), rows.least.size(), rows.heads, rows.queries, rows.room);
   if (rows.queries > std::numeric_limits<std::uint16_t>::max())
     throw Error("{} queries; at most 65535 can be counted", rows.queries);
   if (rows.first_query + rows.queries > rows.classes.size())
@@ -155,6 +154,8 @@ RowRequest row_request(const InterventionOptions& options, std::span<const std::
   request.without_self = options.exclude_self;
   request.as_used = options.from == SinkSource::masked;
   listed.clear();
+  constexpr std::uint8_t all = (1 << position_class_names.size()) - 1;
+  if ((options.classes & all) == all) return request;
   for (const std::uint8_t own : classes)
     listed.push_back(static_cast<std::uint8_t>((options.classes >> own) & 1));
   request.listed = listed.data();
@@ -185,7 +186,8 @@ RemovedRowKeys choose_removed_row_keys(const StepRows& rows, const InterventionO
           choose_for(rows.most.subspan(first, rows.room), least, rows, keys, options, draw, query));
       std::copy(query.chosen.begin(), query.chosen.end(),
                 result.keys.begin() + static_cast<std::ptrdiff_t>(first));
-      for (const std::int32_t key : query.chosen) ++result.queries[m * positions + static_cast<std::size_t>(key)];
+      for (const std::int32_t key : query.chosen)
+        ++result.queries[m * positions + static_cast<std::size_t>(key)];
       result.count += static_cast<std::int64_t>(query.chosen.size());
     }
   }

@@ -25,6 +25,8 @@ TEST(Reference, RunOfVariants) { expect_agreement("variant-run"); }
 
 TEST(Reference, InterventionsAndTheirControls) { expect_agreement("interventions"); }
 
+TEST(Reference, RanksAndEffectsOfInterventions) { expect_agreement("ranks"); }
+
 TEST(Reference, ScoreOfEveryLikelihood) { expect_agreement("score"); }
 
 TEST(Reference, SinksAndNormsOfAutoregressiveModels) { expect_agreement("sinks"); }

@@ -1,5 +1,5 @@
-"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score|sinks, or of models with
-another attention variant-forward|variant-run.
+"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score|interventions|ranks|sinks,
+or of models with another attention variant-forward|variant-run.
 
 Exit status 1 and a line for each disagreement. The reference follows the published equations in float64 and shares nothing
 with the program; what the program does differently on purpose stands in docs/methods.md.
@@ -234,6 +234,9 @@ def denoising_case(check, name, folder, model, sampler, options, batches):
             check.same(f"{what}: proposed", got["proposed"], np.stack(right.proposed))
             check.close(f"{what}: confidence", got["confidence"], np.stack(right.confidence), 1e-4)
             check.close(f"{what}: column_sum", got["column_sum"], np.stack(right.columns), 1e-4, 1e-5)
+            if options.get("effect"):
+                for kind, right_steps in right.effects.items():
+                    check.close(f"{what}: {kind}", got[kind], np.stack(right_steps), 1e-4)
             if options.get("sink_rank") == "own":
                 check.same(f"{what}: queries_without_key", got["queries_without_key"],
                            np.stack([r.sum(2, dtype=np.uint16) if r.ndim == 4 else r for r in right.removed]))
@@ -246,10 +249,12 @@ def autoregressive_case(check, name, config, prompts, options):
     batches = (1, 3) if options.get("sink_top_k") else (3,)
     runs = {batch: run_directory(check, folder, prompts, batch, options | {"ignore_eos": True}) for batch in batches}
     for i, prompt in enumerate(prompts):
-        ids, rows, removals = samplers.autoregressive(model, prompt, seed=11 + i, **options)
+        ids, rows, removals, effects = samplers.autoregressive(model, prompt, seed=11 + i, **options)
         for batch, samples in runs.items():
             got, what = samples[i], f"{name} {option_arguments(options)}, sample {i}, batch {batch}"
             check.same(f"{what}: ids", got["states"][-1], ids)
+            for number, kind in enumerate(samplers.EFFECTS if effects else ()):
+                check.close(f"{what}: {kind}", got[kind], [effect[number] for effect in effects], 1e-4)
             for step, row in enumerate(rows):
                 check.close(f"{what}, token {step}: last_row", got[f"last_row_{step}"], row, 1e-4)
             for step, removed in enumerate(removals, 1):
@@ -291,16 +296,29 @@ RANKED = INTERVENTIONS + [
     {"sink_action": "scale", "sink_eta": 3, "sink_from": "masked"}, {"sink_from": "masked", "sink_control": "bottom"}]
 
 
-def check_ranks(check, lengths):
+LENGTHS = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+
+
+def check_ranks(check):
+    lengths = LENGTHS
     folder, model = check.model(checkpoints.llada_config(n_kv_heads=2), 2)
     dream_folder, dream = check.model(checkpoints.dream_config(), 2)
     for rank in ("own", "last"):
-        for number, options in enumerate(RANKED):
+        for number, options in enumerate(RANKED if rank == "own" else RANKED[::3]):
             check.case(f"LLaDA, rank {rank}", denoising_case, folder, model, samplers.llada,
                        lengths | {"sink_rank": rank} | options, batches_of(number))
         for options in ({"sink_control": "random"}, {"cache": "dual"}):
             check.case(f"Dream, rank {rank}", denoising_case, dream_folder, dream, samplers.dream,
                        lengths | {"alg": "entropy", "sink_rank": rank} | options, (1, 3))
+    for rank in ("usual", "own"):
+        for options in ({}, {"cfg": 0.5, "forbid_mask": True, "sink_action": "scale", "sink_eta": 0.5},
+                        {"cache": "dual", "sink_control": "random"}, {"cache": "prefix", "sink_layers": "1", "temperature": 0.7}):
+            check.case(f"LLaDA, rank {rank}, effect", denoising_case, folder, model, samplers.llada,
+                       lengths | {"sink_rank": rank, "effect": True} | options, (1, 3))
+        for options in ({"alg": "entropy", "forbid_mask": True}, {}, {"alg": "entropy", "cache": "prefix"},
+                        {"alg": "maskgit_plus", "threshold": 0.4}):
+            check.case(f"Dream, rank {rank}, effect", denoising_case, dream_folder, dream, samplers.dream,
+                       lengths | {"sink_rank": rank, "effect": True} | options, (3,))
     for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}, {"slot": "sink-token"}):
         other_folder, other = check.model(llada_variant(**variant), 2)
         for options in ({}, {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-mean"}, {"sink_from": "masked"}):
@@ -309,7 +327,7 @@ def check_ranks(check, lengths):
 
 
 def check_interventions(check):
-    lengths = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+    lengths = LENGTHS
     folder, model = check.model(checkpoints.llada_config(), 2)
     for number, options in enumerate(INTERVENTIONS + [
             {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
@@ -319,10 +337,10 @@ def check_interventions(check):
     folder, model = check.model(checkpoints.dream_config(), 2)
     check.case("Dream", denoising_case, folder, model, samplers.dream,
                lengths | {"alg": "entropy", "sink_control": "random"}, (1, 3))
-    check_ranks(check, lengths)
     for name, config in [("Llama", llama()), ("Mistral, window 7", mistral(sliding_window=7))]:
         for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
-                                        {"sink_rank": "visible", "sink_control": "random"}]:
+                                        {"sink_rank": "visible", "sink_control": "random"}, {"effect": True},
+                                        {"effect": True, "sink_action": "value-mean", "sink_rank": "columns"}]:
             check.case(name, autoregressive_case, config, PROMPTS, {"gen_len": 9, "sink_top_k": 2} | options)
     for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}):
         folder, model = check.model(llada_variant(**variant), 2)
@@ -531,7 +549,7 @@ def main():
         check = Check(program, folder)
         {"forward": check_forward, "run": check_run, "score": check_score,
          "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions,
-         "sinks": check_sinks}[what](check)
+         "ranks": check_ranks, "sinks": check_sinks}[what](check)
     differences = ", ".join(f"{kind} {off:.1e}" for kind, off in check.largest.items())
     print(f"{check.cases} cases, {check.failures} differences; largest distances: {differences}")
     return check.failures > 0

@@ -6,7 +6,7 @@ CLASSES = ("prompt", "decoded", "masked")
 DEFAULTS = {"sink_top_k": 0, "epsilon": 0.0, "sink_rank": "usual", "sink_control": "none", "sink_layers": "",
             "sink_heads": "", "sink_steps": "", "sink_positions": ",".join(CLASSES), "sink_reset_at_block": False,
             "sink_action": "remove", "sink_eta": 1.0, "sink_from": "raw", "exclude_self": False, "mask_sink_ratio": 1.0,
-            "sink_rule": "paper", "sink_scale": "sum"}
+            "sink_rule": "paper", "sink_scale": "sum", "effect": False}
 
 
 def action_of(options):
