@@ -24,6 +24,8 @@ struct AutoregressiveOptions {
   /// that it saw (fewer than all where attention has a window), so that uniform attention is 1 (rank `last`).
   /// Nothing is removed while the prompt is read.
   InterventionOptions sinks;
+  /// Every token's query also goes through the model without the removal, by the same kept keys and values.
+  bool effect = false;
   Capture capture = Capture::columns;
 };
 
@@ -37,6 +39,8 @@ struct TokenRecord {
   at::Tensor last_row;  // float32 [L, H, n] raw attention of the last query; Capture::none: undefined
   std::span<const std::uint8_t> removed;  // [L, H, n]; empty without an intervention and for the first token
   std::span<const float> logits;          // [V] as the model gave them; Capture::full only
+  PredictionEffect effect = {};           // where asked for; by the logits as the model gave them
+  float removed_mass = 0;                 // likewise: mean over layers and heads of what the keys had, raw
 };
 using TokenObserver = std::function<void(std::size_t sample, const TokenRecord&)>;
 

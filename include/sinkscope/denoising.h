@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <sinkscope/effect.h>
 #include <sinkscope/observation.h>
 #include <sinkscope/sinks.h>
 
@@ -43,6 +44,7 @@ struct DenoisingOptions {
   CacheMode cache = CacheMode::none;
   std::int32_t mask_id = 0;
   InterventionOptions sinks;           ///< top_k = 0: none
+  bool effect = false;  ///< every step's input also goes through the model without the intervention
   Capture capture = Capture::columns;  ///< what the observer gets to see
   std::vector<LayerHead> maps;         ///< full attention maps of these
 
@@ -50,9 +52,14 @@ struct DenoisingOptions {
 };
 
 /// Throws UsageError naming the option where a number is out of range, maps are asked for with a cache, or
+/// the effect of no intervention, or
 /// lengths do not divide: gen_len by block_len, and steps by the number of blocks (the nearest values that
 /// work are named).
 void validate(const DenoisingOptions& options);
+/// Throws UsageError where rank own is asked for samples too long for its counts (65535 positions).
+void check_row_counts(const InterventionOptions& sinks, std::int64_t positions);
+/// Throws UsageError where an effect is asked for without an intervention.
+void validate_effect(bool effect, const InterventionOptions& sinks);
 /// The part about lengths.
 void validate_blocks(const DenoisingOptions& options);
 
@@ -67,12 +74,16 @@ struct StepRecord {
       proposed;                           // [S] predicted id at masked positions that were looked at, else -1
   std::span<const float> confidence;      // [S] as ranked; NaN where not a candidate
   at::Tensor column_sum;                  // [3, L, H, S] raw, by query class
-  std::span<const std::uint8_t> removed;  // [L, H, S]; empty without an intervention
+  std::span<const std::uint8_t> removed;  // [L, H, S]; empty without an intervention and with rank own
+  std::span<const std::uint16_t> queries_without_key;  // [L, H, S] rank own: how many queries lost the key
   at::Tensor diagonal;                    // [L, H, S]
   at::Tensor row_entropy;                 // [3, L, H]
   at::Tensor row_max;                     // [3, L, H]
   at::Tensor value_norm;                  // [L, Hkv, S]
   std::map<LayerHead, at::Tensor> maps;   // [S, S]
+  /// Of the predicted positions, by the logits as they are at temperature 0, with guidance and without what
+  /// options forbid. Null unless asked for.
+  const StepEffect* effect = nullptr;
 };
 
 struct SampleRequest {

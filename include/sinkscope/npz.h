@@ -13,7 +13,7 @@
 namespace sinkscope {
 
 /// Element types, little endian. int64 and float64 are read, and written by nothing here.
-enum class ArrayType { uint8, int32, int64, float16, float32, float64 };
+enum class ArrayType { uint8, uint16, int32, int64, float16, float32, float64 };
 
 /// "uint8", "float16", ... as NumPy names them.
 std::string_view name_of(ArrayType type);
@@ -47,6 +47,7 @@ class NpzWriter {
   void append(const std::string& name, std::span<const float> slice);
   void append(const std::string& name, std::span<const std::int32_t> slice);
   void append(const std::string& name, std::span<const std::uint8_t> slice);
+  void append(const std::string& name, std::span<const std::uint16_t> slice);
 
   /// A whole array of known shape; {} is a scalar with one value.
   void add(const std::string& name, ArrayType type, std::vector<std::int64_t> shape,

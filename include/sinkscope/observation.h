@@ -52,6 +52,11 @@ struct Observation {
   at::Tensor row_entropy;  // raw, nats, [B, 3, L, H]: mean over the queries of a class; NaN where it has none
   at::Tensor row_max;      // raw, [B, 3, L, H]: likewise
   at::Tensor value_norm;   // L2 norm of each value vector, [L, Hkv, K]
+  // Of RowRequest; int32 lists are of keys of the query's own sequence.
+  at::Tensor row_most;       // int32 [L, H, N, room]
+  at::Tensor row_least;      // int32 [L, H, N, room]
+  at::Tensor last_row;       // [L, H, K]; what it held before where a sequence's last key has no query
+  at::Tensor changed_share;  // [L, H, N]
   std::vector<std::map<LayerHead, at::Tensor>> maps;  // per sequence: raw, query by key
   std::vector<std::int64_t> empty_rows;  // per sequence: (layer, head, query) rows with no key kept
 };

@@ -23,6 +23,8 @@ struct SampleLayout {
   bool columns = true;                    ///< column_sum: everything but `--capture none`
   bool full = false;                      ///< diagonal, row_entropy, row_max, value_norm: `--capture full`
   bool intervention = false;              ///< masked_keys
+  bool own_keys = false;                  ///< queries_without_key, in place of masked_keys
+  bool effect = false;                    ///< effect_*, removed_mass: `--effect`
   std::vector<std::pair<int, int>> maps;  ///< (layer, head) of `--maps`
   ArrayType array_type = ArrayType::float16;  ///< of the attention arrays: float16 or float32
 };
@@ -34,16 +36,25 @@ struct SampleStep {
   std::span<const float> confidence = {};       ///< [S] as ranked; NaN where not a candidate
   std::span<const float> column_sum =
       {};  ///< [3,L,H,S] raw column sums by query class: prompt, decoded, masked
-  std::span<const std::uint8_t> masked_keys = {};  ///< [L,H,S] 1 = key removed in this forward
-  std::span<const float> diagonal = {};            ///< [L,H,S] A_jj
-  std::span<const float> row_entropy = {};         ///< [3,L,H] mean per query class, nats
-  std::span<const float> row_max = {};             ///< [3,L,H] mean per query class
-  std::span<const float> value_norm = {};          ///< [L,Hkv,S]
-  std::vector<std::span<const float>> maps = {};   ///< [S,S] each, in the order of the layout
+  std::span<const std::uint8_t> masked_keys = {};           ///< [L,H,S] 1 = key removed in this forward
+  std::span<const float> diagonal = {};                     ///< [L,H,S] A_jj
+  std::span<const float> row_entropy = {};                  ///< [3,L,H] mean per query class, nats
+  std::span<const float> row_max = {};                      ///< [3,L,H] mean per query class
+  std::span<const float> value_norm = {};                   ///< [L,Hkv,S]
+  std::vector<std::span<const float>> maps = {};            ///< [S,S] each, in the order of the layout
+  std::span<const std::uint16_t> queries_without_key = {};  ///< [L,H,S] queries that lost the key
+  // [S], of the predicted positions; elsewhere NaN and 255
+  std::span<const float> effect_kl = {};
+  std::span<const std::uint8_t> effect_agrees = {};
+  std::span<const float> effect_confidence = {};
+  std::span<const float> effect_probability = {};
+  std::span<const float> removed_mass = {};
 };
 
-/// Writes states, proposed, confidence, column_sum, masked_keys, prompt_length, mask_id, diagonal,
-/// row_entropy, row_max, value_norm, map_L{l}_H{h} in this order, those of the layout. Errors as NpzWriter.
+/// Writes states, proposed, confidence, column_sum, masked_keys or queries_without_key, prompt_length,
+/// mask_id, diagonal, row_entropy, row_max, value_norm, map_L{l}_H{h}, effect_kl, effect_agrees, effect_confidence,
+/// effect_probability, removed_mass in this order, those of the layout.
+/// Errors as NpzWriter.
 class SampleWriter {
  public:
   SampleWriter(std::filesystem::path path, SampleLayout layout);

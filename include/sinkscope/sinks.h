@@ -7,6 +7,7 @@
 
 #include <sinkscope/key_action.h>
 #include <sinkscope/number_ranges.h>
+#include <sinkscope/row_keys.h>
 
 #include <array>
 #include <cstddef>
@@ -94,9 +95,10 @@ inline constexpr std::array<const char*, 3> position_class_names{"prompt", "deco
 enum class SinkRank {
   usual,    ///< columns in diffusion models, last in autoregressive ones
   columns,  ///< column sums over all queries; of an autoregressive model, over all queries so far
-  last,     ///< the last query's row times the number of keys it sees
+  last,     ///< the last query's row times the number of keys it sees; in diffusion the last position's
   visible,  ///< autoregressive: the mean attention of the queries that can see the key, times the number of
             ///< keys
+  own,      ///< diffusion: each query loses keys of its own, by its own row times the number of keys
 };
 
 /// Masking sinks while generating. The names are those of the command line without `sink`.
@@ -164,6 +166,44 @@ struct RemovedKeys {
 /// name.
 RemovedKeys choose_removed_keys(const StepScores& scores, const InterventionOptions& options,
                                 const DrawIndices& draw = {});
+
+/// With rank own: what is asked of the rows of a step, so that choose_row_keys can decide the next one.
+/// `classes` of all keys in this step, in position_class_names; `listed` becomes 1 where a key may be
+/// masked, is left empty where all may, and must outlive the request.
+RowRequest row_request(const InterventionOptions& options, std::span<const std::uint8_t> classes,
+                       std::vector<std::uint8_t>& listed);
+
+/// The next number of a stream uniform on [0, 1).
+using DrawUniform = std::function<double()>;
+
+/// All layers and heads of the Q queries that one step computes, S keys.
+struct StepRows {
+  std::span<const std::int32_t> most;     // [L,H,Q,room] RowRequest::most, of the query's last own row
+  std::span<const std::int32_t> least;    // [L,H,Q,2 room] RowRequest::least; empty unless control bottom
+  std::span<const std::uint8_t> classes;  // [S] now
+  std::size_t room = 0;
+  std::size_t heads = 1;        // H
+  std::size_t queries = 0;      // Q
+  std::size_t first_query = 0;  // position of the first of them
+  std::int64_t step = 0;
+};
+
+struct RemovedRowKeys {
+  std::vector<std::int32_t> keys;      // [L,H,Q,room]
+  std::vector<std::uint16_t> queries;  // [L,H,S]: how many of them lost the key
+  std::int64_t missing = 0;
+  std::int64_t count = 0;  // of removed (layer, head, query, key)
+};
+
+/// Of each list the keys whose class may be masked now, of these the first ceil(mask_sink_ratio * count); or
+/// as many others, those of the classes that may be masked now but were not picked (and, with exclude_self,
+/// are not the query itself): of control bottom the first of `least`; random: with the m others in ascending
+/// order and u of draw(), the floor(u m)-th of them (from 0), which then is no longer one; matched: so in
+/// each class, as many as were picked of it. Draws come in the order layer, head, query, class, and none is
+/// made where no other is left. At most 65535 queries. Throws Error when lengths do not match or a key is no
+/// key.
+RemovedRowKeys choose_removed_row_keys(const StepRows& rows, const InterventionOptions& options,
+                                       const DrawUniform& draw = {});
 
 /// Names as options and run directories spell them: "paper", "sum", "raw", ...
 std::string_view name_of(SinkRule rule);

@@ -20,6 +20,7 @@ struct TokenLayout {
   bool rows = true;                           ///< last_row_{t}: everything but `--capture none`
   bool logits = false;                        ///< `--capture full`
   bool intervention = false;                  ///< masked_keys_{t}
+  bool effect = false;                        ///< effect_*, removed_mass: `--effect`
   ArrayType array_type = ArrayType::float16;  ///< of the attention arrays: float16 or float32
 };
 
@@ -29,9 +30,15 @@ struct TokenStep {
   std::span<const float> last_row = {};            ///< [L,H,n] raw attention of the last query
   std::span<const std::uint8_t> masked_keys = {};  ///< [L,H,n]; empty for the first token
   std::span<const float> logits = {};              ///< [V]
+  float effect_kl = 0;
+  std::uint8_t effect_agrees = 1;
+  float effect_confidence = 0;
+  float effect_probability = 0;
+  float removed_mass = 0;
 };
 
-/// Writes states [T+1,S] padded with -1, prompt_length, mask_id (-1), logits [T,V] and, token by token,
+/// Writes states [T+1,S] padded with -1, prompt_length, mask_id (-1), logits [T,V], effect_kl, effect_agrees, effect_confidence,
+/// effect_probability, removed_mass [T] and, token by token,
 /// last_row_{t} and masked_keys_{t} from t = 1. Errors as NpzWriter.
 class TokenWriter {
  public:

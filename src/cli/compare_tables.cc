@@ -59,6 +59,28 @@ std::string confidence_rows(const std::string& caption, const OrderedJson& chang
   return text;
 }
 
+std::string effect_rows(const char* run, const OrderedJson& effect) {
+  if (effect.is_null()) return "";
+  std::string text =
+      fmt::format("\nPredictions of {} with and without its masking, in the same state\n", run);
+  text += row("steps, predictions",
+              fmt::format("{}, {}", effect.at("steps").dump(), effect.at("predictions").dump()));
+  text += row("mean KL divergence, nats", value_text(effect.at("mean_kl")));
+  text += row("share with the same token", value_text(effect.at("agreement")));
+  text += row("mean change of confidence", value_text(effect.at("mean_confidence_change")));
+  text += row("mean change of the token's probability", value_text(effect.at("mean_probability_change")));
+  text += row("mean attention to what is removed", value_text(effect.at("mean_removed_mass")));
+  const OrderedJson &first = effect.at("quarters").front(), &last = effect.at("quarters").back();
+  text += row("change of confidence, least, most attention",
+              fmt::format("{}, {}", value_text(first.at("mean_confidence_change")),
+                          value_text(last.at("mean_confidence_change"))));
+  const OrderedJson& correlation = effect.at("mass_and_confidence");
+  text += row(
+      "Spearman, Kendall of attention and change",
+      fmt::format("{}, {}", value_text(correlation.at("spearman")), value_text(correlation.at("kendall"))));
+  return text;
+}
+
 std::string match_rows(const OrderedJson& match) {
   if (match.is_null()) return "";
   std::string text = "\nText equals the reference\n";
@@ -91,6 +113,7 @@ std::string pooled_rows(const OrderedJson& pooled, bool diffusion) {
   text += confidence_rows("before the trajectories part", confidence.at("before_parting"));
   text += confidence_rows("over all steps", confidence.at("all_steps"));
   text += confidence_rows("where b removed keys and the states are equal", confidence.at("keys_masked"));
+  for (const char* run : {"a", "b"}) text += effect_rows(run, pooled.at("effect").at(run));
   return text + match_rows(pooled.at("exact_match"));
 }
 

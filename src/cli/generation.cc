@@ -11,6 +11,7 @@
 
 #include "cli/deviation.h"
 #include "cli/progress.h"
+#include "cli/shard.h"
 
 namespace sinkscope {
 namespace {
@@ -31,7 +32,9 @@ SampleLayout layout_of(const Transformer& model, std::size_t prompt_length, cons
   layout.mask_id = sampling.mask_id;
   layout.columns = sampling.capture != Capture::none;
   layout.full = sampling.capture == Capture::full;
-  layout.intervention = sampling.sinks.top_k > 0;
+  layout.own_keys = sampling.sinks.top_k > 0 && sampling.sinks.rank == SinkRank::own;
+  layout.intervention = sampling.sinks.top_k > 0 && !layout.own_keys;
+  layout.effect = sampling.effect;
   layout.array_type = array_type(options);
   for (const LayerHead& map : sampling.maps)
     layout.maps.emplace_back(static_cast<int>(map.layer), static_cast<int>(map.head));
@@ -49,6 +52,7 @@ TokenLayout layout_of(const Transformer& model, std::size_t prompt_length,
   layout.rows = sampling.capture != Capture::none;
   layout.logits = sampling.capture == Capture::full;
   layout.intervention = sampling.sinks.top_k > 0;
+  layout.effect = sampling.effect;
   layout.array_type = array_type(options);
   return layout;
 }
@@ -67,13 +71,25 @@ void write_step(SampleWriter& writer, const StepRecord& step, const std::vector<
                     .diagonal = values_of(step.diagonal),
                     .row_entropy = values_of(step.row_entropy),
                     .row_max = values_of(step.row_max),
-                    .value_norm = values_of(step.value_norm)};
+                    .value_norm = values_of(step.value_norm),
+                    .maps = {},
+                    .queries_without_key = step.queries_without_key};
+  if (step.effect != nullptr) {
+    arrays.effect_kl = step.effect->kl;
+    arrays.effect_agrees = step.effect->agrees;
+    arrays.effect_confidence = step.effect->confidence;
+    arrays.effect_probability = step.effect->probability;
+    arrays.removed_mass = step.effect->removed_mass;
+  }
   for (const LayerHead& map : maps) arrays.maps.push_back(values_of(step.maps.at(map)));
   writer.append_step(arrays);
 }
 
 void write_token(TokenWriter& writer, const TokenRecord& token) {
-  writer.append_token({token.sequence, values_of(token.last_row), token.removed, token.logits});
+  writer.append_token({token.sequence, values_of(token.last_row), token.removed, token.logits,
+                       static_cast<float>(token.effect.kl), static_cast<std::uint8_t>(token.effect.agrees),
+                       static_cast<float>(token.effect.confidence),
+                       static_cast<float>(token.effect.probability), token.removed_mass});
 }
 
 // Up to the first end token and the first text to stop at, special tokens left out. Without a tokenizer there
@@ -151,11 +167,11 @@ class RunProgress {
   std::int64_t steps_ = 0;
 };
 
-void report(const SampleRecord& record, bool quiet) {
+void report(const SampleRecord& record, bool shows_text, bool quiet) {
   const std::string text = fmt::format("[{}] {}\n", record.index, record.text);
   static bool lost = false;
   // Whoever read the texts may be gone; the run is in its files and goes on.
-  if (!lost && (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)) {
+  if (shows_text && !lost && (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)) {
     lost = true;
     note(false,
          "standard output cannot be written any more; the run goes on, its texts are in samples.jsonl");
@@ -207,7 +223,7 @@ void end_sample(Run& run, std::int64_t index, const SampleResult& result, double
   const SampleRecord record = record_of(index, run.prompt(index), result, seconds, run.tokenizer,
                                         run.model.config(), run.options.sampling.stop);
   run.directory.add_sample(record);
-  report(record, run.options.common.quiet);
+  report(record, run.options.shows_texts, run.options.common.quiet);
 }
 
 // The same batch without threshold and cache: what the quick ways are measured against.
@@ -218,6 +234,7 @@ void measure_deviation(Run& run, std::span<const std::int64_t> indices,
   options.threshold.reset();
   options.cache = CacheMode::none;
   options.capture = Capture::none;
+  options.effect = false;
   options.maps.clear();
   const Progress clock("", /*quiet=*/true);
   const std::vector<SampleResult> exact = sample(run.model, requests, options, {});
@@ -293,9 +310,10 @@ Sampler choose_sampler(const SamplingOptions& options, Generation generation, co
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
                       const std::vector<PreparedPrompt>& prompts, const Sampler& sampler,
                       const RunOptions& options, RunDirectory& directory) {
+  const Shard shard = parse_shard(options.shard);
   std::vector<std::int64_t> pending;
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(prompts.size()); ++index)
-    if (!directory.finished().contains(index)) pending.push_back(index);
+    if (shard.has(index) && !directory.finished().contains(index)) pending.push_back(index);
   if (options.batch > 1) schedule_by_length(pending, prompts);
   const bool autoregressive = std::holds_alternative<AutoregressiveOptions>(sampler);
   const std::int64_t steps = autoregressive ? options.sampling.gen_len : options.sampling.steps;

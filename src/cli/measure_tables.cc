@@ -176,6 +176,35 @@ void add_tokens(Text& text, const Column& column) {
   }
 }
 
+std::string of_quarter(std::size_t quarter) {
+  if (quarter == 0) return "first quarter by removed mass";
+  return quarter == 3 ? "last quarter" : fmt::format("quarter {}", quarter + 1);
+}
+
+void add_effect(Text& text, const Column& column) {
+  const OrderedJson& effect = column.result.at("effect");
+  if (effect.is_null()) return;
+  text.caption("Effect of the masking on predictions of the same state, " + column.name, "effect");
+  text.row(fmt::format("{} steps", effect.at("steps").dump()),
+           {"predictions", "KL, nats", "same token", "confidence", "probability", "removed mass"});
+  const auto row = [&](const std::string& name, const OrderedJson& part) {
+    std::vector<std::string> cells;
+    for (const char* field : {"predictions", "mean_kl", "agreement", "mean_confidence_change",
+                              "mean_probability_change", "mean_removed_mass"})
+      cells.push_back(number_text(part.at(field)));
+    text.row(name, cells);
+  };
+  row("all", effect);
+  for (std::size_t q = 0; q < effect.at("quarters").size(); ++q) row(of_quarter(q), effect.at("quarters")[q]);
+  text.row("removed mass with", {"Spearman", "Kendall", "steps", "predictions"});
+  for (const char* pair : {"mass_and_confidence", "mass_and_probability"}) {
+    const OrderedJson& of_pair = effect.at(pair);
+    text.row(fmt::format("  change of {}", std::string(pair).substr(std::string("mass_and_").size())),
+             {number_text(of_pair.at("spearman")), number_text(of_pair.at("kendall")),
+              number_text(of_pair.at("steps")), number_text(of_pair.at("predictions"))});
+  }
+}
+
 }  // namespace
 
 std::string measure_tables(const OrderedJson& measured) {
@@ -188,6 +217,7 @@ std::string measure_tables(const OrderedJson& measured) {
   add_layers(text, columns, "absorption", "Absorption by layer");
   for (const Column& column : columns) add_heads(text, column);
   for (const Column& column : columns) add_tokens(text, column);
+  for (const Column& column : columns) add_effect(text, column);
   return text.text();
 }
 

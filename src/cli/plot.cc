@@ -161,8 +161,9 @@ void add_plot_command(CLI::App& program) {
   auto options = std::make_shared<PlotCommand>();
   CLI::App* command = program.add_subcommand("plot", "Figures of runs, each with its numbers");
   OptionTable table(*command);
-  command->add_option("RUN", options->runs,
-                      "run directories, training runs (metrics.jsonl), evaluations (results.json)");
+  command->add_option(
+      "RUN", options->runs,
+      "run directories, training runs (metrics.jsonl), evaluations (eval.json, results.json)");
   table.repeatable("figure", options->figures, "draw this one; repeatable [all that the runs allow]");
   command->add_option("-o,--out", options->out, "folder for the figures, made where missing");
   table.choice("format", options->format, {"png", "svg", "pdf"}, "of the pictures");

@@ -16,14 +16,14 @@ void take(const char* option, const std::optional<Value>& given, Value& value, b
 
 }  // namespace
 
-void declare_rule_options(OptionTable& table, RuleOptions& options) {
+void declare_rule_options(OptionTable& table, RuleOptions& options, const std::string& visible) {
   table.choice("rule", options.rule, {"paper", "zscore", "visible", "topk", "soft"},
                "what makes a key a sink (docs/methods.md)");
   table.choice(
       "scale", options.scale, {"sum", "mean", "percent"},
       "unit of C and of rule paper's epsilon: sum of a column, divided by the positions, in percent");
   table.option("epsilon", options.epsilon,
-               "paper: how far above the mean of the others [3]; visible: mean attention [0.3]");
+               "paper: how far above the mean of the others [3]; " + visible + ": mean attention [0.3]");
   table.option("z", options.z, "zscore [3], soft [2]: standard deviations above the mean");
   table.option("steepness", options.steepness, "soft: of the sigmoid, per unit of --scale [5]");
   table.option("top-k", options.top_k, "topk: the K largest of each map [1]");

@@ -19,7 +19,8 @@ struct RuleOptions {
   std::optional<int> top_k;
 };
 
-void declare_rule_options(OptionTable& table, RuleOptions& options);
+/// `visible`: whose mean attention --epsilon also is, for the help.
+void declare_rule_options(OptionTable& table, RuleOptions& options, const std::string& visible = "visible");
 
 /// Throws UsageError naming an option that the rule does not have, or whose number is out of range.
 DetectionOptions detection_of(const RuleOptions& options);

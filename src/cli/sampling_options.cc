@@ -48,6 +48,7 @@ void fill(const SamplingOptions& options, const SpecialIds& ids, DenoisingOption
                                        : CacheMode::none;
   to.mask_id = ids.mask.value_or(0);
   to.sinks = options.sinks;
+  to.effect = options.effect;
   to.capture = parse_capture(options.capture);
   to.maps = parse_maps(options.maps);
 }
@@ -71,6 +72,12 @@ void declare_sampling(OptionTable& table, SamplingOptions& s) {
   table.option("gen-len", s.gen_len, "tokens to generate; LLaDA: a multiple of --block-len");
   table.option("steps", s.steps, "denoising steps; LLaDA: a multiple of the number of blocks");
   table.option("block-len", s.block_len, "tokens of a block; blocks fill from left to right");
+  declare_sampling_rules(table, s);
+  table.flag("ignore-eos", s.ignore_eos, "autoregressive: do not stop at an end token");
+  table.repeatable("stop", s.stop, "autoregressive: stop behind this text; repeatable");
+}
+
+void declare_sampling_rules(OptionTable& table, SamplingOptions& s) {
   table.option("temperature", s.temperature, "0 takes the most likely token");
   table.option("cfg", s.cfg, "LLaDA: classifier-free guidance scale; 0 = off, else two rows a sample");
   table.choice("remasking", s.remasking, {"low_confidence", "random"},
@@ -94,13 +101,22 @@ void declare_sampling(OptionTable& table, SamplingOptions& s) {
                "open every token at least this sure, one in any case [by schedule]");
   table.choice("cache", s.cache, {"none", "prefix", "dual"},
                "keep keys and values before the block, or around it; the result differs");
-  table.flag("ignore-eos", s.ignore_eos, "autoregressive: do not stop at an end token");
-  table.repeatable("stop", s.stop, "autoregressive: stop behind this text; repeatable");
+}
+
+void declare_sink_choice(OptionTable& table, SamplingOptions& options) {
+  table.option("sink-top-k", options.sinks.top_k, "mask the K largest sinks of each layer and head; 0 = off");
+  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible", "own"},
+               "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
+               "models), the mean of the queries that see them (autoregressive), or for each query by its own "
+               "row, which loses keys of its own (diffusion)");
+  table.choice(
+      "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
+      "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
+      "drawn from the same position class");
 }
 
 void declare_sinks(OptionTable& table, SamplingOptions& options) {
   InterventionOptions& sinks = options.sinks;
-  table.option("sink-top-k", sinks.top_k, "mask the K largest sinks of each layer and head; 0 = off");
   table.option("epsilon", sinks.epsilon,
                "of rule paper, on --sink-scale: how far above the mean of the others");
   table.choice("sink-rule", options.sink_rule, {"paper", "topk"}, "which keys are candidates");
@@ -111,13 +127,6 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
   table.flag("exclude-self", sinks.exclude_self, "leave a token's attention to itself out of its column");
   table.option("mask-sink-ratio", sinks.mask_sink_ratio,
                "mask the first ceil(ratio * count) of the picked keys");
-  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible"},
-               "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
-               "models), or the mean of the queries that see them");
-  table.choice(
-      "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
-      "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
-      "drawn from the same position class");
   table.choice(
       "sink-action", options.sink_action, {"remove", "scale", "value-zero", "value-mean"},
       "what masking does: no attention to the keys; their attention times --sink-eta, rows sum to 1 again; "
@@ -129,6 +138,9 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
   table.option("sink-heads", options.sink_heads, "mask in these query heads only [all]");
   table.option("sink-steps", options.sink_steps,
                "mask at these steps (or generated tokens) only, from 0 [all]");
+  table.flag("effect", options.effect,
+             "also record what the masking does to each prediction in the same state: KL divergence, agreement, "
+             "confidence; costs a second forward pass a step");
 }
 
 void resolve(SamplingOptions& options) {
@@ -174,11 +186,15 @@ void check_applicable(const SamplingOptions& options, const ModelConfig& config)
       {"cache", options.cache != usual.cache, with_masked | with_shifted},
       {"maps", !options.maps.empty(), with_masked | with_shifted},
       {"sink-reset-at-block", options.sinks.reset_at_block, with_masked},
-      {"sink-rank last", options.sink_rank == "last", with_autoregressive},
       {"sink-rank visible", options.sink_rank == "visible", with_autoregressive},
       {"ignore-eos", options.ignore_eos, with_autoregressive},
       {"stop", !options.stop.empty(), with_autoregressive},
   };
+  if (options.sink_rank == "own" && config.generation == Generation::autoregressive)
+    throw UsageError(
+        "--sink-rank own is for diffusion models; {} computes one new query a step, of which --sink-rank last "
+        "takes the keys that the query before it attended",
+        config.architecture);
   for (const auto& rule : rules)
     if (rule.given && (rule.kinds & bit_of(config.generation)) == 0)
       throw UsageError("--{} is for {}; {} is not one of them", rule.name, models_of(rule.kinds),
@@ -222,6 +238,7 @@ AutoregressiveOptions autoregressive_options(const SamplingOptions& options, con
   to.top_k = options.top_k;
   if (!options.ignore_eos) to.end_ids = ids.ends;
   to.sinks = options.sinks;
+  to.effect = options.effect;
   to.capture = parse_capture(options.capture);
   validate(to);
   return to;

@@ -84,7 +84,7 @@ Figure begin_figure(const FigureInput& input, std::string_view name, std::string
   part.about = {{"run", run.recorded.folder.string()},
                 {"model", run.recorded.info.model.name},
                 {"kind", run.rows ? "autoregressive" : "diffusion"},
-                {"intervention", intervention_json(run.recorded.info.sink)},
+                {"intervention", intervention_json(run.recorded.info)},
                 {"layers", run.choice.layers},
                 {"heads", run.choice.heads}};
   figure.parts.push_back(std::move(part));

@@ -39,7 +39,7 @@ class FilmSource {
  private:
   bool masked(std::size_t t, std::size_t j) const;
   std::size_t status(std::size_t t, std::size_t j) const;
-  Panel columns_panel(std::size_t step, double top, std::size_t most_bars) const;
+  Panel columns_panel(std::size_t t, double top, std::size_t most_bars) const;
 
   const PlotRun& run_;
   RunNumbers numbers_;

@@ -54,11 +54,14 @@ void open_source(Sources& sources, const fs::path& run, const PlotOptions& optio
     const fs::path whole = fs::absolute(run).lexically_normal();
     sources.training.push_back({(whole.has_filename() ? whole : whole.parent_path()).filename().string(), run,
                                 read_training_curves(run / "metrics.jsonl")});
+  } else if (fs::exists(run / "eval.json", error)) {
+    for (TaskScores& scores : read_cell_scores(run)) sources.evaluations.push_back(std::move(scores));
   } else if (fs::exists(run / "results.json", error)) {
     sources.evaluations.push_back(read_task_scores(run / "results.json"));
   } else {
-    throw Error("{} is {}; a run has run.json, a training run metrics.jsonl, an evaluation results.json",
-                run.string(), fs::is_directory(run, error) ? "no run directory" : "not there");
+    throw Error(
+        "{} is {}; a run has run.json, a training run metrics.jsonl, an evaluation eval.json or results.json",
+        run.string(), fs::is_directory(run, error) ? "no run directory" : "not there");
   }
 }
 
@@ -73,8 +76,7 @@ void make_unique(Sources& sources) {
 void check_compare(const PlotOptions& options, const Sources& sources) {
   if (!options.compare) return;
   if (options.runs.size() != 2) throw UsageError("--compare takes two runs, not {}", options.runs.size());
-  for (const std::size_t count :
-       {sources.recorded.size(), sources.training.size(), sources.evaluations.size()})
+  for (const std::size_t count : {sources.recorded.size(), sources.training.size()})
     if (count == 1) throw UsageError("--compare takes two runs of one kind");
 }
 
@@ -88,7 +90,7 @@ void check_kinds(const PlotOptions& options, const Sources& sources) {
     check(kind.name, !sources.recorded.empty(), "run directories");
   for (const TrainingFigureKind& kind : training_figure_kinds())
     check(kind.name, !sources.training.empty(), "training runs (metrics.jsonl)");
-  check(interventions, !sources.evaluations.empty(), "evaluations (results.json)");
+  check(interventions, !sources.evaluations.empty(), "evaluations (eval.json, results.json)");
 }
 
 // The kinds that a run gives; asked for by name, one that it cannot give is an error.
@@ -203,7 +205,7 @@ std::vector<FigureName> figure_names() {
   std::vector<FigureName> names;
   for (const FigureKind& kind : figure_kinds()) names.push_back({kind.name, kind.what});
   for (const TrainingFigureKind& kind : training_figure_kinds()) names.push_back({kind.name, kind.what});
-  names.push_back({interventions, "task scores of evaluations as bars (results.json)"});
+  names.push_back({interventions, "task scores of evaluations as bars (eval.json, results.json)"});
   return names;
 }
 

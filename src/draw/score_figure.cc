@@ -72,6 +72,22 @@ TaskScores read_task_scores(const fs::path& file) {
   return scores;
 }
 
+std::vector<TaskScores> read_cell_scores(const fs::path& folder) {
+  const std::string where = (folder / "eval.json").string();
+  const Json json = read_json_file(where);
+  if (!json.is_object() || !json.contains("cells") || !json["cells"].is_array())
+    throw Error("{} has no list `cells`", where);
+  std::vector<TaskScores> scores;
+  for (const Json& cell : json["cells"]) {
+    if (!cell.is_object() || !cell.contains("name") || !cell["name"].is_string())
+      throw Error("{}: a cell has no name", where);
+    const fs::path file = folder / cell["name"].get<std::string>() / "results.json";
+    if (fs::exists(file)) scores.push_back(read_task_scores(file));
+  }
+  if (scores.empty()) throw Error("{} has no cell with a results.json yet", folder.string());
+  return scores;
+}
+
 Figure score_figure(const std::vector<TaskScores>& evaluations) {
   Figure figure;
   figure.name = "interventions";

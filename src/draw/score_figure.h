@@ -28,6 +28,10 @@ struct TaskScores {
 /// the first with a standard error, else the first. Throws Error naming the file and what is wrong.
 TaskScores read_task_scores(const std::filesystem::path& file);
 
+/// Of all cells of an evaluation (its folder, which has eval.json), in the order of the grid; those that have
+/// not ended are left out. Throws Error as above, and where no cell has ended.
+std::vector<TaskScores> read_cell_scores(const std::filesystem::path& folder);
+
 /// A group of bars for each task, in it a bar with its standard error for each evaluation.
 Figure score_figure(const std::vector<TaskScores>& evaluations);
 

@@ -193,6 +193,7 @@ OrderedJson sample_json(const Compared& compared, bool autoregressive) {
            {{"before_parting", change_json(pair.before_parting)},
             {"all_steps", change_json(pair.all_steps)},
             {"keys_masked", keys_masked_json(pair.keys_masked, pair.steps_masked, pair.masked_keys)}}},
+          {"effect", {{"a", effect_json(pair.effect_a)}, {"b", effect_json(pair.effect_b)}}},
           {"exact_match", match}};
 }
 
@@ -239,6 +240,8 @@ class Pool {
     add(keys_masked_, pair.keys_masked);
     steps_masked_ += pair.steps_masked;
     masked_keys_ += pair.masked_keys;
+    sinkscope::add(effect_a_, pair.effect_a);
+    sinkscope::add(effect_b_, pair.effect_b);
     if (pair.keys_masked && pair.keys_masked->candidates > 0) {
       const auto n = static_cast<double>(pair.keys_masked->candidates);
       confidence_a_.push_back(pair.keys_masked->sum_a / n);
@@ -273,6 +276,7 @@ class Pool {
              {{"before_parting", change_json(before_parting_)},
               {"all_steps", change_json(all_steps_)},
               {"keys_masked", keys}}},
+            {"effect", {{"a", effect_json(effect_a_)}, {"b", effect_json(effect_b_)}}},
             {"exact_match", match_json(options)}};
   }
 
@@ -307,6 +311,7 @@ class Pool {
   std::optional<ConfidenceChange> before_parting_, all_steps_, keys_masked_;
   std::size_t steps_masked_ = 0;
   std::uint64_t masked_keys_ = 0;
+  EffectSums effect_a_, effect_b_;
   std::vector<double> confidence_a_, confidence_b_;  // of each sample, where b masked keys
   std::vector<double> match_a_, match_b_;            // 0 or 1, of each sample with a reference
 };
@@ -314,7 +319,7 @@ class Pool {
 OrderedJson run_json(const Run& run) {
   return {{"run", run.folder.string()},
           {"model", run.info.model.name},
-          {"intervention", intervention_json(run.info.sink)},
+          {"intervention", intervention_json(run.info)},
           {"samples", run.samples.size()}};
 }
 
@@ -357,6 +362,10 @@ CsvTable compared_samples(const OrderedJson& compared) {
     for (const char* name : {"candidates", "mean_a", "mean_b", "mean_change", "mean_absolute", "largest"})
       places.push_back(where + name);
   }
+  for (const char* run : {"effect/a/", "effect/b/"})
+    for (const char* name : {"steps", "predictions", "mean_kl", "agreement", "mean_confidence_change",
+                             "mean_probability_change", "mean_removed_mass"})
+      places.push_back(std::string(run) + name);
   for (const char* place : {"exact_match/a", "exact_match/b"}) places.emplace_back(place);
   std::vector<OrderedJson> head{"run_a", "run_b"};
   for (std::string name : places) {

@@ -129,6 +129,26 @@ CsvTable overlap_table(const OrderedJson& measured, const std::vector<Entry>& en
   return table.finish();
 }
 
+CsvTable effect_table(const OrderedJson& measured, const std::vector<Entry>& entries) {
+  Table table(measured, "effect.csv", "measurement,of,quarter,value");
+  const std::vector<const char*> names{
+      "predictions",      "mean_kl", "agreement", "mean_confidence_change", "mean_probability_change",
+      "mean_removed_mass"};
+  for (const Entry& entry : entries) {
+    const OrderedJson& effect = entry.result.at("effect");
+    if (effect.is_null()) continue;
+    table.row(entry, "effect", {"steps", "all", nullptr, effect.at("steps")});
+    for (const char* name : names) table.row(entry, "effect", {name, "all", nullptr, effect.at(name)});
+    for (std::size_t q = 0; q < effect.at("quarters").size(); ++q)
+      for (const char* name : names)
+        table.row(entry, "effect", {name, "removed_mass", q + 1, effect.at("quarters")[q].at(name)});
+    for (const char* pair : {"mass_and_confidence", "mass_and_probability"})
+      for (const auto& [name, value] : effect.at(pair).items())
+        table.row(entry, "effect", {name, pair, nullptr, value});
+  }
+  return table.finish();
+}
+
 CsvTable list_table(const OrderedJson& measured, const std::vector<Entry>& entries, const char* file,
                     const char* columns, const std::vector<const char*>& names, const char* aggregation,
                     const OrderedJson::json_pointer& where) {
@@ -196,6 +216,7 @@ std::vector<CsvTable> csv_tables(const OrderedJson& measured) {
           head_table(measured, entries),
           overlap_table(measured, entries),
           position_table(measured, entries),
+          effect_table(measured, entries),
           list_table(measured, entries, "lifetimes.csv", "steps,lives,touching_an_end",
                      {"steps", "lives", "touching_an_end"}, "tracks", Pointer("/tracks/lifetimes")),
           list_table(measured, entries, "jumps.csv", "distance,jumps", {"distance", "jumps"}, "tracks",

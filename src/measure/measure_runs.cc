@@ -63,7 +63,7 @@ void pool(std::vector<Pool>& pools, const Run& run, const Sums& sums, const Dete
 OrderedJson run_head(const Run& run) {
   return {{"run", run.folder.string()},
           {"model", run.info.model.name},
-          {"intervention", intervention_json(run.info.sink)}};
+          {"intervention", intervention_json(run.info)}};
 }
 
 OrderedJson names_of(const std::vector<Run>& runs) {

@@ -34,10 +34,15 @@ RecordedRun open_recorded_run(const std::filesystem::path& folder, std::string_v
   return run;
 }
 
-nlohmann::ordered_json intervention_json(const RunSink& sink) {
+nlohmann::ordered_json intervention_json(const RunInfo& info) {
+  const RunSink& sink = info.sink;
   if (sink.top_k == 0) return nullptr;
-  return {{"top_k", sink.top_k},     {"rule", sink.rule},       {"scale", sink.scale},
-          {"epsilon", sink.epsilon}, {"control", sink.control}, {"action", sink.action}};
+  nlohmann::ordered_json rank = nullptr;
+  if (info.options.is_object() && info.options.contains("sink_rank") &&
+      info.options.at("sink_rank").is_string())
+    rank = info.options.at("sink_rank");
+  return {{"top_k", sink.top_k}, {"rule", sink.rule},       {"scale", sink.scale},  {"epsilon", sink.epsilon},
+          {"rank", rank},        {"control", sink.control}, {"action", sink.action}};
 }
 
 RecordedStates read_states(const NpzFile& file, const std::string& where) {

@@ -26,8 +26,8 @@ struct RecordedRun {
 RecordedRun open_recorded_run(const std::filesystem::path& folder, std::string_view done,
                               const std::function<void(const std::string&)>& note);
 
-/// What the run did to its sinks; null where it did nothing.
-nlohmann::ordered_json intervention_json(const RunSink& sink);
+/// What the run did to its sinks; null where it did nothing. `rank` is null where options do not tell it.
+nlohmann::ordered_json intervention_json(const RunInfo& info);
 
 /// `states` and `prompt_length` of a sample.
 struct RecordedStates {

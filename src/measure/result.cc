@@ -225,7 +225,10 @@ OrderedJson aggregation_texts() {
       {"split_sinks", "split_count / split_maps: maps with masked and other queries, added up"},
       {"tokens", "sinks added up over samples, steps, layers and heads; positions over samples and steps"},
       {"absorption", "attention of the sinks / all attention, added up over samples, steps and heads"},
-      {"overlap", "mean over samples and steps (and pairs of heads) with a sink in one of the two sets"}};
+      {"overlap", "mean over samples and steps (and pairs of heads) with a sink in one of the two sets"},
+      {"effect",
+       "means over the predictions of all samples and of the steps at which keys were removed; correlations: "
+       "within a step, mean over steps by their predictions"}};
 }
 
 OrderedJson result_of(const Sums& sums, bool pooled, const MeasureOptions& options,
@@ -257,6 +260,7 @@ OrderedJson result_of(const Sums& sums, bool pooled, const MeasureOptions& optio
   result["where"] = positions_of(sums.tokens);
   result["absorption"] = absorption_of(sums);
   result["overlap"] = overlap_of(sums);
+  result["effect"] = effect_json(sums.effect);
   return result;
 }
 

@@ -99,6 +99,8 @@ SamplePair compare_samples(const Trajectory& a, const Trajectory& b, std::option
   pair.steps_a = a.steps();
   pair.steps_b = b.steps();
   compare_outputs(a, b, pair);
+  pair.effect_a = a.effect();
+  pair.effect_b = b.effect();
   if (!mask_id) return pair;
   const bool confidences = a.has_confidence() && b.has_confidence();
   if (confidences) pair.all_steps.emplace(), pair.before_parting.emplace();

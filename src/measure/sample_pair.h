@@ -39,6 +39,8 @@ struct SamplePair {
   std::size_t steps_masked = 0;   ///< these steps
   std::uint64_t masked_keys = 0;  ///< (layer, head, key) removed by b at these steps
 
+  EffectSums effect_a, effect_b;  ///< what each run recorded of its intervention
+
   std::size_t tokens() const { return tokens_a > tokens_b ? tokens_a : tokens_b; }
   bool outputs_equal() const { return !first_difference; }
 };

@@ -58,6 +58,8 @@ SampleSteps::SampleSteps(const std::filesystem::path& file, const RunShape& run)
   const auto negative = std::find_if(states_.begin(), states_.end(), [](auto id) { return id < 0; });
   if (negative != states_.end())
     throw Error("{}: states holds the id {}; ids are at least 0", where_, *negative);
+  has_effect_ = sinkscope::has_effect(
+      file_, where_, {static_cast<std::int64_t>(shape_.steps), static_cast<std::int64_t>(shape_.positions)});
 }
 
 void SampleSteps::read(std::size_t t, Step& step) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "measure/effect.h"
 #include "measure/step.h"
 
 namespace sinkscope {
@@ -36,6 +37,11 @@ class SampleSteps {
   /// of a column sum that is negative or not finite.
   void read(std::size_t t, Step& step) const;
 
+  /// Whether `run --effect` wrote what the intervention did to each prediction.
+  bool has_effect() const { return has_effect_; }
+  /// Of forward t; throws as read_effect().
+  std::vector<RecordedEffect> effect(std::size_t t) const { return read_effect(file_, where_, t); }
+
  private:
   void check_sums(const Step& step) const;
   void count_queries(Step& step) const;
@@ -46,6 +52,7 @@ class SampleSteps {
   SampleShape shape_;
   std::size_t prompt_length_ = 0;
   std::vector<std::int32_t> states_;  // [T+1,S]
+  bool has_effect_ = false;
 };
 
 }  // namespace sinkscope

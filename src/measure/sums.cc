@@ -64,6 +64,7 @@ void add_sample(Sums& sums, const SampleSteps& sample, const MeasureOptions& opt
     add_step(sums.splits, step, options.detection, place);
     add_step(sums.tokens, step);
     add_step(sums.overlap, step);
+    if (sample.has_effect()) add_step(sums.effect, sample.effect(t));
   }
   lives.finish();
   drift.finish(sums.drift);
@@ -89,6 +90,7 @@ void add(Sums& sums, const Sums& other, bool same_tokens) {
   add(sums.tracks, other.tracks);
   add(sums.drift, other.drift);
   add(sums.splits, other.splits);
+  add(sums.effect, other.effect);
   add(sums.tokens, other.tokens, sums.same_tokens);
 }
 

@@ -1,4 +1,4 @@
-// All measurements of sinks.md 5.1 to 5.5 as sums, over a run or several.
+// All measurements of sinks.md 5.1 to 5.5, and the effect of an intervention, as sums, over a run or several.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "measure/drift.h"
+#include "measure/effect.h"
 #include "measure/overlap.h"
 #include "measure/sample_steps.h"
 #include "measure/share.h"
@@ -40,6 +41,7 @@ struct Sums {
   SplitSums splits;
   TokenSums tokens;
   OverlapSums overlap;
+  EffectSums effect;
 };
 
 /// Adds one sample, step by step. `place` names its run and itself.

@@ -22,11 +22,15 @@ Trajectory::Trajectory(const std::filesystem::path& file, const RunShape& run)
   prompt_length_ = states.prompt_length;
   states_ = std::move(states.ids);
   check_ids();
-  if (autoregressive_) return;
   const auto steps = static_cast<std::int64_t>(steps_), positions = static_cast<std::int64_t>(positions_);
+  has_effect_ = has_effect(
+      file_, where_, autoregressive_ ? std::vector<std::int64_t>{steps} : std::vector{steps, positions});
+  if (autoregressive_) return;
   has_confidence_ = check_optional("confidence", ArrayType::float32, {steps, positions});
-  has_masked_keys_ =
-      check_optional("masked_keys", ArrayType::uint8, {steps, run.layers, run.heads, positions});
+  const std::vector<std::int64_t> of_keys{steps, run.layers, run.heads, positions};
+  const bool by_query = check_optional("queries_without_key", ArrayType::uint16, of_keys);
+  masked_keys_ = by_query ? "queries_without_key" : "masked_keys";
+  has_masked_keys_ = by_query || check_optional("masked_keys", ArrayType::uint8, of_keys);
 }
 
 void Trajectory::check_ids() const {
@@ -68,11 +72,28 @@ std::span<const std::int32_t> Trajectory::generated() const {
 
 std::vector<float> Trajectory::confidence(std::size_t t) const { return file_.floats("confidence", t, 1); }
 
+EffectSums Trajectory::effect() const {
+  EffectSums sums;
+  std::vector<RecordedEffect> tokens;
+  for (std::size_t t = 0; has_effect_ && t < steps_; ++t) {
+    const std::vector<RecordedEffect> step = read_effect(file_, where_, t);
+    if (autoregressive_)
+      tokens.insert(tokens.end(), step.begin(), step.end());
+    else
+      add_step(sums, step);
+  }
+  if (!has_effect_ || !autoregressive_) return sums;
+  // A step has one prediction: the sample's tokens are compared with each other.
+  std::erase_if(tokens, [](const RecordedEffect& token) { return token.removed_mass == 0; });
+  add_step(sums, tokens);
+  sums.steps = tokens.size();
+  return sums;
+}
+
 std::size_t Trajectory::masked_keys(std::size_t t) const {
-  const std::span<const std::byte> all = file_.array("masked_keys").bytes;
-  const std::span<const std::byte> step = all.subspan(t * (all.size() / steps_), all.size() / steps_);
+  const std::vector<float> step = file_.floats(masked_keys_, t, 1);
   return static_cast<std::size_t>(
-      std::count_if(step.begin(), step.end(), [](std::byte key) { return key != std::byte{0}; }));
+      std::count_if(step.begin(), step.end(), [](float queries) { return queries != 0; }));
 }
 
 }  // namespace sinkscope

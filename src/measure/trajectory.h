@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/effect.h"
 #include "measure/sample_steps.h"
 
 namespace sinkscope {
@@ -37,8 +38,12 @@ class Trajectory {
   std::vector<float> confidence(std::size_t t) const;
 
   bool has_masked_keys() const { return has_masked_keys_; }
-  /// How many (layer, head, key) were removed in forward t < T.
+  /// How many (layer, head, key) were removed in forward t < T; with rank own, from one query at least.
   std::size_t masked_keys(std::size_t t) const;
+
+  /// What `run --effect` recorded of all forwards; `recorded` is false where it was not given. Throws as
+  /// read_effect().
+  EffectSums effect() const;
 
  private:
   void check_ids() const;
@@ -50,6 +55,8 @@ class Trajectory {
   std::size_t steps_ = 0, positions_ = 0, prompt_length_ = 0;
   std::vector<std::int32_t> states_;  // [T+1,S]
   bool has_confidence_ = false, has_masked_keys_ = false;
+  std::string masked_keys_;  // the array's name
+  bool has_effect_ = false;
 };
 
 }  // namespace sinkscope

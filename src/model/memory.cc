@@ -72,6 +72,9 @@ std::int64_t bytes_of_observations(const ModelConfig& config, const MemoryUse& u
     bytes += config.layers * config.kv_heads * use.sequences * use.positions * float_bytes;
   // used columns and diagonal, those of the previous step and their sum over classes; a byte a key twice
   if (use.removes_keys) bytes += 5 * columns + 2 * columns / float_bytes;
+  // lists of a pass, the rows they were copied to and the keys that go; a count of 16 bits
+  const std::int64_t listed = std::min(use.listed_keys, 3 * use.positions);
+  if (listed > 0) bytes += 3 * listed * columns + columns / 2;
   if (use.capture != Capture::none && use.sequences > 1)
     bytes += (query_classes + 1) * columns / use.sequences;  // one sample's own, as it is written
   return bytes;
@@ -97,6 +100,13 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint, const MemoryUse& us
   estimate.threads = bytes_of_threads(config, use);
   estimate.observations = bytes_of_observations(config, use);
   estimate.head = bytes_of_head(config, use);
+  if (use.compares) {
+    estimate.pass *= 2;
+    MemoryUse logits = use;
+    logits.keeps_logits = true;
+    estimate.head += 2 * bytes_of_head(config, logits);
+    estimate.observations += config.layers * config.heads * use.sequences * use.positions * float_bytes;
+  }
   if (use.keeps_keys) estimate.cache = KeyValueCache::bytes(config, use.dtype, use.sequences * use.positions);
   return estimate;
 }

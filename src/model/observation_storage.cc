@@ -6,14 +6,22 @@ namespace sinkscope {
 
 void ObservationStorage::begin(const ModelConfig& config, const ForwardRequest& request, std::int64_t keys) {
   const std::int64_t sequences = request.tokens.sequences();
-  const auto room = [&](bool asked_for, const std::string& name, const std::vector<std::int64_t>& shape) {
+  const auto of_type = [&](at::ScalarType type, bool asked_for, const std::string& name,
+                           const std::vector<std::int64_t>& shape) {
     if (!asked_for) return at::Tensor();
     at::Tensor& kept = kept_[name];
     if (!kept.defined() || kept.sizes() != at::IntArrayRef(shape)) {
       kept.reset();
-      kept = at::empty(shape, at::TensorOptions(at::kFloat));
+      kept = at::empty(shape, at::TensorOptions(type));
     }
     return kept;
+  };
+  const auto room = [&](bool asked_for, const std::string& name, const std::vector<std::int64_t>& shape) {
+    return of_type(at::kFloat, asked_for, name, shape);
+  };
+  const auto lists = [&](std::int64_t width, const std::string& name,
+                         const std::vector<std::int64_t>& shape) {
+    return of_type(at::kInt, width > 0, name, shape);
   };
   const bool columns = request.capture != Capture::none;
   const bool used = columns && request.removed != nullptr;
@@ -27,6 +35,12 @@ void ObservationStorage::begin(const ModelConfig& config, const ForwardRequest& 
   result_.row_entropy = room(full, "row_entropy", {sequences, query_classes, l, h});
   result_.row_max = room(full, "row_max", {sequences, query_classes, l, h});
   result_.value_norm = room(full, "value_norm", {l, config.kv_heads, keys});
+  const RowRequest& rows = request.rows;
+  const std::int64_t tokens = request.tokens.tokens();
+  result_.row_most = lists(rows.most, "row_most", {l, h, tokens, rows.most});
+  result_.row_least = lists(rows.least, "row_least", {l, h, tokens, rows.least});
+  result_.last_row = room(rows.last, "last_row", {l, h, keys});
+  result_.changed_share = room(rows.changed_share, "changed_share", {l, h, tokens});
   result_.maps.resize(static_cast<std::size_t>(sequences));
   result_.empty_rows.assign(static_cast<std::size_t>(sequences), 0);
 }
@@ -42,6 +56,10 @@ AttentionObservation ObservationStorage::layer(std::int64_t layer) const {
   seen.diagonal_used = of_layer(result_.diagonal_used, 0);
   seen.row_entropy = of_layer(result_.row_entropy, 2);
   seen.row_max = of_layer(result_.row_max, 2);
+  seen.row_most = of_layer(result_.row_most, 0);
+  seen.row_least = of_layer(result_.row_least, 0);
+  seen.last_row = of_layer(result_.last_row, 0);
+  seen.changed_share = of_layer(result_.changed_share, 0);
   return seen;
 }
 

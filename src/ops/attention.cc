@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace sinkscope {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 at::Tensor uninitialised(at::IntArrayRef shape) { return at::empty(shape, at::TensorOptions(at::kFloat)); }
 
 bool observes_queries(const AttentionRequest& request) {
-  return request.columns || request.statistics || !request.map_heads.empty();
+  return request.columns || request.statistics || request.rows.asks() || !request.map_heads.empty();
 }
 
 std::int64_t output_rows(const at::Tensor& q, const AttentionRequest& request) {
@@ -29,6 +30,10 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
                     keys.first_query + layout.offsets[b + 1] - layout.offsets[b] <= keys.count,
                 "sequence ", b, " has queries or keys beyond the rows given");
   }
+  TORCH_CHECK(request.removed == nullptr || request.row_removed.keys == nullptr,
+              "keys are changed for all queries or for single ones");
+  TORCH_CHECK(!layout.causal || (request.rows.most == 0 && request.rows.least == 0),
+              "lists of keys are made of rows that see all of them");
   TORCH_CHECK(k.strides() == v.strides(), "keys and values must lie alike");
   for (const at::Tensor* t : {&q, &k})
     TORCH_CHECK(t->size(0) == 0 || (t->stride(2) == 1 && t->stride(1) == t->size(2)),
@@ -49,6 +54,17 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const 
 }
 
 }  // namespace
+
+// f a > f (sum - a) / (n - 1) + epsilon, both sides apart by more than the guard's share of the larger one
+RowThreshold row_threshold(const RowRequest& rows, std::int64_t keys) {
+  if (rows.every_key) return {0, -1};
+  constexpr double guard = 1e-6;  // of src/sinks/ranking.h, too
+  const auto others = static_cast<double>(keys - (rows.without_self ? 2 : 1));
+  if (others < 1) return {0, std::numeric_limits<double>::infinity()};
+  const double factor = rows.on_sums ? static_cast<double>(keys) : 1;
+  const double divisor = 1 - guard + 1 / others;
+  return {1 / others / divisor, rows.epsilon / factor / divisor};
+}
 
 KeyRange AttentionLayout::keys_of(std::int64_t sequence) const {
   if (!keys.empty()) return keys[static_cast<std::size_t>(sequence)];
@@ -99,7 +115,7 @@ AttentionObservation prepare_observation(std::int64_t heads, const AttentionLayo
   if (request.columns) {
     seen.column_sum = uninitialised({query_classes, heads, keys});
     seen.diagonal = uninitialised({heads, keys});
-    if (request.removed != nullptr) {
+    if (request.removed != nullptr || request.row_removed.keys != nullptr) {
       seen.column_used = uninitialised({heads, keys});
       seen.diagonal_used = uninitialised({heads, keys});
     }
@@ -108,6 +124,14 @@ AttentionObservation prepare_observation(std::int64_t heads, const AttentionLayo
     seen.row_entropy = uninitialised({layout.sequences(), query_classes, heads});
     seen.row_max = uninitialised({layout.sequences(), query_classes, heads});
   }
+  const std::int64_t queries = layout.offsets.back();
+  const auto lists = [&](std::int64_t room) {
+    return room == 0 ? at::Tensor() : at::empty({heads, queries, room}, at::TensorOptions(at::kInt));
+  };
+  seen.row_most = lists(request.rows.most);
+  seen.row_least = lists(request.rows.least);
+  if (request.rows.last) seen.last_row = uninitialised({heads, keys}).zero_();
+  if (request.rows.changed_share) seen.changed_share = uninitialised({heads, queries});
   return seen;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sinkscope/key_action.h>
 #include <sinkscope/observation.h>
+#include <sinkscope/row_keys.h>
 
 #include <cstdint>
 #include <map>
@@ -44,9 +45,11 @@ struct AttentionLayout {
 /// What to compute and what to look at. With nothing asked for, looking costs nothing.
 struct AttentionRequest {
   const std::uint8_t* removed = nullptr;  // [H, K]: 1 changes that key for that query head; null changes none
+  RowKeys row_removed = {};               // [H, N, room]: keys changed for one query; one of the two
   KeyChange change = {};                  // what is done to those keys
   bool columns = false;                   // column_sum, column_used, diagonal, diagonal_used
   bool statistics = false;                // row_entropy, row_max
+  RowRequest rows = {};                   // row_most, row_least, last_row, changed_share
   std::vector<std::int64_t> map_heads;    // full maps of these query heads
   /// The tokens, ascending, that the rows of q stand for; null: all N. A part of them is for when nobody
   /// looks: columns, statistics and maps are about all queries.
@@ -62,7 +65,7 @@ struct AttentionRequest {
 
 /// All float32 on the CPU. "Raw" is the softmax over all keys, "used" the one over the keys that were kept,
 /// or with some scaled; where the values alone change it is the raw one. The tensors "as used" exist only
-/// where the request changes keys.
+/// where the request changes keys, and column_used and diagonal_used need not.
 struct AttentionObservation {
   at::Tensor column_sum;     // raw, [3, H, K] by query class, over the N queries
   at::Tensor column_used;    // [H, K], all queries
@@ -70,6 +73,10 @@ struct AttentionObservation {
   at::Tensor diagonal_used;  // [H, K]
   at::Tensor row_entropy;  // raw, nats, [B, 3, H]: mean over the queries of the class, NaN where it has none
   at::Tensor row_max;      // raw, [B, 3, H]: likewise
+  at::Tensor row_most;       // int32 [H, N, room of rows.most]
+  at::Tensor row_least;      // int32 [H, N, room of rows.least]
+  at::Tensor last_row;       // [H, K]; left as it is where a sequence's last key has no query
+  at::Tensor changed_share;  // [H, N]
   std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor>
       maps;                              // (sequence, head) -> raw [queries, keys]
   std::vector<std::int64_t> empty_rows;  // [B]: (query, head) rows with no key kept
@@ -87,6 +94,13 @@ struct AttentionObservation {
 void attention(Backend backend, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                const AttentionLayout& layout, const AttentionRequest& request, at::Tensor& output,
                AttentionObservation& seen);
+
+/// Key j of a row is a candidate of RowRequest iff its A_ij > slope * (sum of the row's competing keys) +
+/// offset.
+struct RowThreshold {
+  double slope = 0, offset = 0;
+};
+RowThreshold row_threshold(const RowRequest& rows, std::int64_t keys);
 
 // The two versions that attention() chooses from, after begin_observation().
 void attention_cpu(const CpuKernels& kernels, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -76,12 +76,53 @@ void observe_tile(const Tile& tile, const TileRows& rows, const AttentionLayout&
     if (where.first == tile.sequence) map.narrow(0, tile.begin, tile.rows).copy_(raw[where.second].cpu());
 }
 
+// The `room` first keys of each row by value, descending; of rows shorter than that, and where the value is
+// not finite, no_key.
+at::Tensor first_keys(const at::Tensor& values, std::int64_t room) {
+  const auto [sorted, order] = at::sort(values, /*stable=*/true, /*dim=*/-1, /*descending=*/true);
+  const std::int64_t count = std::min(room, values.size(2));
+  const at::Tensor keys =
+      order.narrow(2, 0, count).masked_fill(at::logical_not(sorted.narrow(2, 0, count).isfinite()), no_key);
+  return at::constant_pad_nd(keys, {0, room - count}, no_key).to(at::kInt).cpu();
+}
+
+// The lists of a tile, and the last row where it is in it. Rows [H, rows, S], S = tile.keys.count.
+void list_tile(const Tile& tile, const at::Tensor& rows, const RowRequest& request,
+               AttentionObservation& seen) {
+  const at::Tensor keys = at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(rows.device()));
+  const at::Tensor own = keys.narrow(0, tile.position(), tile.rows).unsqueeze(1) == keys;  // [rows, S]
+  at::Tensor listed = at::ones_like(own);
+  if (request.listed != nullptr)
+    listed = at::from_blob(const_cast<std::uint8_t*>(request.listed) + tile.first_key, {tile.keys.count},
+                           at::TensorOptions(at::kByte))
+                 .to(rows.device(), at::kBool)
+                 .expand_as(own);
+  if (request.without_self) listed = at::logical_and(listed, at::logical_not(own));
+  const auto unlisted = [&](const at::Tensor& values, const at::Tensor& kept) {
+    return values.masked_fill(at::logical_not(kept), -std::numeric_limits<float>::infinity());
+  };
+  const auto of_tile = [&](const at::Tensor& lists) {
+    return lists.narrow(1, tile.first + tile.begin, tile.rows);
+  };
+  if (request.most > 0) {
+    const RowThreshold threshold = row_threshold(request, tile.keys.count);
+    const at::Tensor competing = request.without_self ? rows.masked_fill(own, 0.0) : rows;
+    const at::Tensor bound = competing.sum(2, /*keepdim=*/true) * threshold.slope + threshold.offset;
+    of_tile(seen.row_most)
+        .copy_(first_keys(unlisted(rows, at::logical_and(listed, rows > bound)), request.most));
+  }
+  if (request.least > 0) of_tile(seen.row_least).copy_(first_keys(unlisted(-rows, listed), request.least));
+  const std::int64_t last = tile.keys.count - 1 - tile.position();
+  if (request.last && last >= 0 && last < tile.rows)
+    seen.last_row.narrow(1, tile.first_key, tile.keys.count).copy_(rows.select(1, last).cpu());
+}
+
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-// scores [H, rows, S], removed [H, S] -> probabilities over the kept keys; rows without any are zero and
+// scores [H, rows, S], removed [H, 1 or rows, S] -> probabilities over the kept keys; rows without any are zero and
 // counted. Keys that are not seen have scores of -infinity.
 at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std::int64_t& empty_rows) {
-  const at::Tensor kept = scores.masked_fill(removed.unsqueeze(1), minus_infinity);
+  const at::Tensor kept = scores.masked_fill(removed, minus_infinity);
   const at::Tensor nothing_left = (kept == minus_infinity).all(-1, /*keepdim=*/true);
   empty_rows += nothing_left.sum().item<std::int64_t>();
   return at::softmax(kept, -1).masked_fill(nothing_left, 0.0);
@@ -94,21 +135,38 @@ struct SequenceHeads {
 
 // What is done to which keys.
 struct TileChange {
-  at::Tensor keys;  // bool [H, S]; undefined: none
+  at::Tensor keys;  // bool [H, 1 or rows, S]; undefined: none
   KeyChange change;
 
   bool to(KeyAction action) const { return keys.defined() && change.action == action; }
   bool to_values() const { return to(KeyAction::value_zero) || to(KeyAction::value_mean); }
 };
 
+// Lists of keys by token [H, N, room] -> bool [H, rows, S] of the tile.
+at::Tensor keys_of_rows(const at::Tensor& lists, const at::Tensor& query_positions, const Tile& tile) {
+  const at::Tensor tokens = query_positions + (tile.first - tile.keys.first_query);
+  const at::Tensor own = at::index_select(lists, 1, tokens);
+  const at::Tensor places = at::where(own == no_key, at::full({}, tile.keys.count, own.options()), own);
+  return at::zeros({lists.size(0), tile.rows, tile.keys.count + 1}, own.options().dtype(at::kBool))
+      .scatter(2, places, at::ones_like(places, at::kBool))
+      .narrow(2, 0, tile.keys.count);
+}
+
+void observe_rows(const Tile& tile, const TileRows& rows, const TileChange& change, const RowRequest& request,
+                  AttentionObservation& seen) {
+  list_tile(tile, request.as_used ? rows.used : rows.raw, request, seen);
+  if (request.changed_share && change.keys.defined())
+    seen.changed_share.narrow(1, tile.first + tile.begin, tile.rows)
+        .copy_((rows.raw * change.keys).sum(2).cpu());
+}
+
 // weights [H, rows, S] times the values, some of which are changed.
 at::Tensor weigh(const at::Tensor& weights, const at::Tensor& values, const TileChange& change) {
   if (!change.to_values()) return at::matmul(weights, values);
-  const at::Tensor changed = change.keys.unsqueeze(2);  // [H, S, 1]
-  const at::Tensor others = change.change.action == KeyAction::value_mean
-                                ? values.mean(1, /*keepdim=*/true)
-                                : at::zeros({1, 1, 1}, values.options());
-  return at::matmul(weights, at::where(changed, others, values));
+  const at::Tensor kept = at::matmul(weights.masked_fill(change.keys, 0.0), values);
+  if (change.change.action == KeyAction::value_zero) return kept;
+  const at::Tensor changed = (weights * change.keys).sum(-1, /*keepdim=*/true);  // [H, rows, 1]
+  return kept + changed * values.mean(1, /*keepdim=*/true);
 }
 
 // `unseen` [rows, S] may be undefined.
@@ -121,7 +179,7 @@ TileRows softmax_tile(const SequenceHeads& heads, const at::Tensor& unseen, cons
   at::Tensor used = raw;
   if (change.to(KeyAction::remove)) used = softmax_kept(scores, change.keys, empty_rows);
   if (change.to(KeyAction::scale))
-    used = at::softmax(scores + change.keys.unsqueeze(1) * std::log(change.change.eta), -1);
+    used = at::softmax(scores + change.keys * std::log(change.change.eta), -1);
   return {raw, used, raw, weigh(used, heads.values, change)};
 }
 
@@ -157,14 +215,13 @@ TileRows variant_tile(const VariantOfLayer& layer, const SequenceHeads& heads, c
   const VariantRows raw = variant_rows(*layer.variant, scores, beside_slot(unseen));
   VariantRows used = raw;
   if (change.to(KeyAction::remove)) {
-    const at::Tensor removed = change.keys.unsqueeze(1);
     const at::Tensor hidden =
-        unseen.defined() ? at::logical_or(unseen, removed) : removed.expand({-1, tile.rows, -1});
+        unseen.defined() ? at::logical_or(unseen, change.keys) : change.keys.expand({-1, tile.rows, -1});
     if (slot == 0) empty_rows += hidden.all(-1).sum().item<std::int64_t>();
     used = variant_rows(*layer.variant, scores, beside_slot(hidden));
   }
   if (change.to(KeyAction::scale))
-    used = scale_rows(*layer.variant, raw, beside_slot(change.keys.unsqueeze(1)), change.change.eta);
+    used = scale_rows(*layer.variant, raw, beside_slot(change.keys), change.change.eta);
   at::Tensor output = weigh(keys_of(used.used), heads.values, change);
   if (slot > 0) output = output + at::matmul(used.used.narrow(2, 0, 1), slot_values(heads.values, layer));
   if (layer.weights->value_bias.defined()) output = output + layer.weights->value_bias.unsqueeze(1);
@@ -173,7 +230,7 @@ TileRows variant_tile(const VariantOfLayer& layer, const SequenceHeads& heads, c
 
 void zero(const AttentionObservation& seen) {
   for (const at::Tensor* tensor : {&seen.column_sum, &seen.column_used, &seen.diagonal, &seen.diagonal_used,
-                                   &seen.row_entropy, &seen.row_max})
+                                   &seen.row_entropy, &seen.row_max, &seen.changed_share})
     if (tensor->defined()) tensor->zero_();
 }
 
@@ -220,7 +277,12 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
   at::Tensor rows = at::empty(q.sizes(), q.options());
   zero(seen);
   const std::vector<std::int64_t> key_offsets = layout.key_offsets();
-  at::Tensor removed;
+  at::Tensor removed, row_removed;
+  if (request.row_removed.keys != nullptr && request.row_removed.room > 0)
+    row_removed =
+        at::from_blob(const_cast<std::int32_t*>(request.row_removed.keys),
+                      {heads, layout.offsets.back(), request.row_removed.room}, at::TensorOptions(at::kInt))
+            .to(q.device(), at::kLong);
   if (request.removed != nullptr)
     removed = at::from_blob(const_cast<std::uint8_t*>(request.removed), {heads, key_offsets.back()},
                             at::TensorOptions(at::kByte))
@@ -234,8 +296,6 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
     const SequenceHeads sequence{heads_first(q, place.first, place.count, heads),
                                  heads_first(k, range.begin, range.count, heads),
                                  heads_first(v, range.begin, range.count, heads)};
-    const TileChange change{removed.defined() ? removed.narrow(1, key_offsets[b], range.count) : removed,
-                            request.change};
     const std::int64_t step = std::max<std::int64_t>(1, most_scores_at_once / (heads * range.count));
     for (std::int64_t begin = 0; begin < place.count; begin += step) {
       const Tile tile{static_cast<std::int64_t>(b),        first, begin,
@@ -245,12 +305,16 @@ void attention_aten(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
       const at::Tensor positions = query_positions(tile, own, q.device());
       const at::Tensor unseen =
           layout.causal ? unseen_keys(positions, range.count, layout.window, layout.prefix) : at::Tensor();
+      TileChange change{{}, request.change};
+      if (removed.defined()) change.keys = removed.narrow(1, key_offsets[b], range.count).unsqueeze(1);
+      if (row_removed.defined()) change.keys = keys_of_rows(row_removed, positions, tile);
       const SequenceHeads part{sequence.queries.narrow(1, begin, tile.rows), sequence.keys, sequence.values};
       const TileRows tile_rows = request.layer_variant.variant == nullptr
                                      ? softmax_tile(part, unseen, change, seen.empty_rows[b])
                                      : variant_tile(request.layer_variant, part, tile, positions,
                                                     layout.causal, unseen, change, seen.empty_rows[b]);
       observe_tile(tile, tile_rows, layout, seen);
+      if (request.rows.asks()) observe_rows(tile, tile_rows, change, request.rows, seen);
       rows.narrow(0, place.first + begin, tile.rows).copy_(tile_rows.output.transpose(0, 1));
     }
   }

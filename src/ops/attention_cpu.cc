@@ -60,10 +60,33 @@ const std::uint8_t* removed_keys(const Call& call, const HeadTask& task) {
   return any ? of_head : nullptr;
 }
 
+// Likewise where no query of the sequence loses any.
+const std::int32_t* row_removed_keys(const Call& call, const HeadTask& task) {
+  const RowKeys& lists = call.request.row_removed;
+  if (lists.keys == nullptr || lists.room == 0) return nullptr;
+  const std::int32_t* first =
+      lists.keys + (task.head * call.layout.offsets.back() + task.first) * lists.room;
+  for (std::int64_t i = 0; i < task.length; ++i)
+    if (first[i * lists.room] != no_key) return first;
+  return nullptr;
+}
+
 // Null in an empty tensor.
 template <typename T>
 T* element(const at::Tensor& tensor, std::int64_t token, std::int64_t offset) {
   return tensor.numel() == 0 ? nullptr : storage_of<T>(tensor) + token * tensor.stride(0) + offset;
+}
+
+template <typename T>
+void describe_lists(const RowRequest& rows, const HeadTask& task, AttentionHead<T>& head) {
+  head.most = rows.most;
+  head.least = rows.least;
+  head.without_self = rows.without_self;
+  head.as_used = rows.as_used;
+  if (rows.listed != nullptr) head.listed = rows.listed + task.first_key;
+  const RowThreshold threshold = row_threshold(rows, task.keys.count);
+  head.slope = threshold.slope;
+  head.offset = threshold.offset;
 }
 
 template <typename T>
@@ -93,8 +116,11 @@ AttentionHead<T> describe(const Call& call, const HeadTask& task) {
   head.outputs = outputs.count;
   head.query_class = call.layout.query_class.data() + task.first;
   head.removed = removed_keys(call, task);
+  head.row_removed = row_removed_keys(call, task);
+  head.row_room = call.request.row_removed.room;
   head.action = call.request.change.action;
   head.eta = static_cast<float>(call.request.change.eta);
+  describe_lists(call.request.rows, task, head);
   return head;
 }
 
@@ -106,6 +132,11 @@ float* zeroed(const at::Tensor& tensor, const HeadTask& task, std::int64_t query
   return slice;
 }
 
+// Of the sequence's first token, in a tensor [H, N, room].
+std::int32_t* lists_of(const at::Tensor& tensor, const HeadTask& task) {
+  return tensor.data_ptr<std::int32_t>() + task.head * tensor.stride(0) + task.first * tensor.stride(1);
+}
+
 HeadObservation observe(const Call& call, const HeadTask& task, bool removes) {
   HeadObservation seen;
   if (call.request.columns) {
@@ -113,13 +144,24 @@ HeadObservation observe(const Call& call, const HeadTask& task, bool removes) {
       seen.column_sum[c] = zeroed(call.seen.column_sum, task, c);
     seen.diagonal = zeroed(call.seen.diagonal, task);
   }
-  if (call.request.columns && removes) {
+  if (call.request.columns && removes && call.seen.column_used.defined()) {
     seen.column_used = zeroed(call.seen.column_used, task);
     seen.diagonal_used = zeroed(call.seen.diagonal_used, task);
   }
   seen.statistics = call.request.statistics;
   const auto map = call.seen.maps.find({task.sequence, task.head});
   if (map != call.seen.maps.end()) seen.map = map->second.data_ptr<float>();
+  const RowRequest& rows = call.request.rows;
+  if (rows.most > 0) seen.most = lists_of(call.seen.row_most, task);
+  if (rows.least > 0) seen.least = lists_of(call.seen.row_least, task);
+  if (rows.last)
+    seen.last_row =
+        call.seen.last_row.data_ptr<float>() + task.head * call.seen.last_row.stride(0) + task.first_key;
+  if (rows.changed_share) {
+    seen.changed_share =
+        call.seen.changed_share.data_ptr<float>() + task.head * call.seen.changed_share.stride(0) + task.first;
+    std::fill_n(seen.changed_share, task.length, 0.0F);
+  }
   return seen;
 }
 
@@ -171,15 +213,16 @@ template <typename T>
 void attend_head(const Call& call, const HeadTask& task) {
   AttentionHead<T> head = describe<T>(call, task);
   std::vector<float> mean;
-  if (head.removed != nullptr && head.action == KeyAction::value_mean) {
+  const bool changes = head.removed != nullptr || head.row_removed != nullptr;
+  if (changes && head.action == KeyAction::value_mean) {
     mean = mean_value(head);
     head.mean_value = mean.data();
   }
   const AttentionKernels<T>& kernels = attention_kernels<T>(call.kernels);
-  HeadObservation seen = observe(call, task, head.removed != nullptr);
+  HeadObservation seen = observe(call, task, changes);
   if (head.queries > 0)
     kernels.attend(head, seen, thread_workspace(kernels.workspace_bytes(head.keys, head.width)));
-  if (call.request.columns && call.request.removed != nullptr && head.removed == nullptr)
+  if (call.request.columns && call.seen.column_used.defined() && !changes)
     copy_raw_to_used(call, task, seen);
   if (call.request.statistics) write_statistics(call, task, seen);
   if (seen.empty_rows > 0)

@@ -64,7 +64,7 @@ void prepare_head(Work<Dot, T>& work) {
   for (std::int64_t j = 0; j < shape.padded_keys; ++j) {
     const bool gone = j < head.keys && head.removed[j] != 0;
     work.room.keep[j] = gone ? 0.0F : 1.0F;
-    if (gone) work.room.removed[work.removed_keys++] = j;
+    if (gone) work.room.removed[work.removed_keys++] = static_cast<std::int32_t>(j);
   }
 }
 
@@ -174,8 +174,13 @@ void add_columns(const Work<Dot, T>& work, const Tile& tile, std::int64_t first,
 }
 
 template <typename Dot, typename T>
+std::int64_t token_of(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  return tile.position[r] - work.head.first_position;
+}
+
+template <typename Dot, typename T>
 std::int64_t class_of(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
-  return work.head.query_class[tile.position[r] - work.head.first_position];
+  return work.head.query_class[token_of(work, tile, r)];
 }
 
 template <typename Dot, typename T>
@@ -197,12 +202,33 @@ void observe_raw(const Work<Dot, T>& work, const Tile& tile, std::int64_t first,
   }
 }
 
+// The keys that are changed for row r.
+struct ChangedKeys {
+  const std::int32_t* keys;
+  std::int64_t count;
+};
+template <typename Dot, typename T>
+ChangedKeys changed_keys(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  const AttentionHead<T>& head = work.head;
+  if (head.row_removed == nullptr) return {work.room.removed, work.removed_keys};
+  const std::int32_t* keys = head.row_removed + token_of(work, tile, r) * head.row_room;
+  std::int64_t count = 0;
+  while (count < head.row_room && keys[count] >= 0) ++count;
+  return {keys, count};
+}
+
+template <typename Dot, typename T>
+bool changes_keys(const Work<Dot, T>& work) {
+  return work.removed_keys > 0 || work.head.row_removed != nullptr;
+}
+
 // change(value) for the score or exponential of every changed key that is in the tile.
 template <typename Dot, typename T, typename Change>
 void change_keys(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, Change change) {
   float* row = work.room.scores + r * work.shape.score_stride;
-  for (std::int64_t i = 0; i < work.removed_keys; ++i) {
-    const std::int64_t key = work.room.removed[i];
+  const ChangedKeys changed = changed_keys(work, tile, r);
+  for (std::int64_t i = 0; i < changed.count; ++i) {
+    const std::int64_t key = changed.keys[i];
     if (key >= tile.begin_key && key < tile.end_key) change(row[key]);
   }
 }
@@ -268,6 +294,73 @@ bool changes_values(const Work<Dot, T>& work) {
   return work.head.action == KeyAction::value_zero || work.head.action == KeyAction::value_mean;
 }
 
+template <typename Dot, typename T>
+float sum_of_row(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  return sum_row(work.room.scores + r * work.shape.score_stride + tile.begin_key,
+                 tile.end_key - tile.begin_key);
+}
+
+// Row r after the action. `kept` is the sum over the kept keys where they are the same for all rows; of
+// single rows' keys it is taken of what is left, since the difference of two sums would lose small ones.
+template <typename Dot, typename T>
+void change_row(Work<Dot, T>& work, Tile& tile, std::int64_t r, float kept) {
+  const bool own = work.head.row_removed != nullptr;
+  if (own && changed_keys(work, tile, r).count == 0) return;
+  if (work.head.action == KeyAction::remove) {
+    if (own) {
+      set_removed(work, tile, r, 0);
+      kept = sum_of_row(work, tile, r);
+    }
+    remove_keys(work, tile, r, kept);
+  } else if (work.head.action == KeyAction::scale) {
+    if (own) {
+      change_keys(work, tile, r, [&](float& cell) { cell *= work.head.eta; });
+      tile.inverse_used[r] = 1.0F / sum_of_row(work, tile, r);
+    } else {
+      scale_keys(work, tile, r, kept);
+    }
+  }
+}
+
+template <typename Dot, typename T>
+void write_changed_share(const Work<Dot, T>& work, const Tile& tile, std::int64_t r) {
+  float changed = 0;
+  change_keys(work, tile, r, [&](const float& cell) { changed += cell; });
+  work.seen.changed_share[token_of(work, tile, r)] = changed * tile.inverse_raw[r];
+}
+
+// Lists of row r's keys, and the row where it is the last one; of the row as it is now.
+template <typename Dot, typename T>
+void list_keys(const Work<Dot, T>& work, const Tile& tile, std::int64_t r, float inverse) {
+  const AttentionHead<T>& head = work.head;
+  const float* row = work.room.scores + r * work.shape.score_stride;
+  const std::int64_t own = tile.position[r], token = token_of(work, tile, r);
+  const auto may = [&](std::int64_t key) {
+    return (!head.without_self || key != own) && (head.listed == nullptr || head.listed[key] != 0);
+  };
+  if (work.seen.most != nullptr) {
+    const double sum = inverse > 0 ? 1.0 / static_cast<double>(inverse) : 0;
+    const double competing = head.without_self ? sum - static_cast<double>(row[own]) : sum;
+    const double bound = head.slope * competing + head.offset * (head.offset < 0 ? 1 : sum);
+    list_largest(row, head.keys, static_cast<float>(bound),
+                 {work.seen.most + token * head.most, work.room.ranked, head.most},
+                 head.listed != nullptr ? head.keys : (head.without_self ? 1 : 0), may);
+  }
+  if (work.seen.least != nullptr)
+    list_smallest(row, head.keys, {work.seen.least + token * head.least, work.room.ranked, head.least}, may);
+  if (work.seen.last_row == nullptr || own != head.keys - 1) return;
+  for (std::int64_t j = 0; j < head.keys; ++j)
+    work.seen.last_row[j] = j >= tile.begin_key && j < tile.end_key ? row[j] * inverse : 0.0F;
+}
+
+template <typename Dot, typename T>
+void list_rows(const Work<Dot, T>& work, const Tile& tile, std::int64_t first, std::int64_t count,
+               const float* inverse) {
+  const HeadObservation& seen = work.seen;
+  if (seen.most == nullptr && seen.least == nullptr && seen.last_row == nullptr) return;
+  for (std::int64_t r = first; r < first + count; ++r) list_keys(work, tile, r, inverse[r]);
+}
+
 // Softmax of at most register_rows rows, and all that is seen of them while they are in the first-level
 // cache.
 template <typename Dot, typename T>
@@ -286,15 +379,18 @@ void observe_rows(Work<Dot, T>& work, Tile& tile, std::int64_t first, std::int64
     }
   }
   observe_raw(work, tile, first, count);
-  if (work.removed_keys == 0) return;
+  const bool changes = changes_keys(work);
+  if (!changes || !work.head.as_used) list_rows(work, tile, first, count, tile.inverse_raw);
+  if (!changes) return;
   for (std::int64_t r = first; r < first + count; ++r) {
-    if (work.head.action == KeyAction::remove) remove_keys(work, tile, r, kept[r - first]);
-    if (work.head.action == KeyAction::scale) scale_keys(work, tile, r, kept[r - first]);
+    if (seen.changed_share != nullptr) write_changed_share(work, tile, r);
+    change_row(work, tile, r, kept[r - first]);
     const std::int64_t position = tile.position[r];
     if (seen.diagonal_used != nullptr)
       seen.diagonal_used[position] =
           work.room.scores[r * work.shape.score_stride + position] * tile.inverse_used[r];
   }
+  if (work.head.as_used) list_rows(work, tile, first, count, tile.inverse_used);
   if (seen.column_used != nullptr)
     add_columns(work, tile, first, count, tile.inverse_used, seen.column_used,
                 [](std::int64_t) { return true; });
@@ -341,7 +437,7 @@ void write_tile(const Work<Dot, T>& work, const Tile& tile) {
     const float* from = work.room.out + i * work.shape.padded_width;
     const float inverse = tile.inverse_used[tile.wanted[i]];
     T* to = work.head.output + tile.output_row[i] * work.head.output_stride;
-    const bool adds_mean = work.removed_keys > 0 && work.head.action == KeyAction::value_mean;
+    const bool adds_mean = changes_keys(work) && work.head.action == KeyAction::value_mean;
     const float share = adds_mean ? tile.changed_share[tile.wanted[i]] : 0.0F;
     for (std::int64_t d = 0; d < work.shape.width; ++d)
       store(to + d, adds_mean ? from[d] * inverse + share * work.head.mean_value[d] : from[d] * inverse);

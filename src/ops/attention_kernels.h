@@ -42,6 +42,14 @@ struct AttentionHead {
   KeyAction action = KeyAction::remove;   // what is done to those
   float eta = 1;                          // of KeyAction::scale
   const float* mean_value = nullptr;      // [D], of KeyAction::value_mean
+  // Lists of keys of single queries, by the sequence's tokens, -1 behind the last one.
+  const std::int32_t* row_removed = nullptr;  // [tokens, row_room], in place of `removed`
+  std::int64_t row_room = 0;
+  std::int64_t most = 0, least = 0;      // room of the lists to be made
+  double slope = 0, offset = 0;          // a candidate's share exceeds slope * (sum of the row) + offset
+  bool without_self = false;             // a query's own key neither competes nor is listed
+  bool as_used = false;                  // lists and last row are of the row after the action
+  const std::uint8_t* listed = nullptr;  // [S], 1 = may be listed; null: all
 };
 
 /// What one head shows. Pointers are [S] unless said otherwise, zeroed by the caller, and null when nobody
@@ -49,10 +57,14 @@ struct AttentionHead {
 /// kept, or with some scaled; where only values change it is the raw one.
 struct HeadObservation {
   float* column_sum[column_classes] = {};  // raw, +=
-  float* column_used = nullptr;            // +=, only where keys are removed
+  float* column_used = nullptr;            // +=, may be null
   float* diagonal = nullptr;               // raw, = at the queries' own positions
-  float* diagonal_used = nullptr;          // =, only where keys are removed
+  float* diagonal_used = nullptr;          // =, may be null
   float* map = nullptr;                    // raw, [Q, S], =
+  std::int32_t* most = nullptr;            // [tokens, most], =
+  std::int32_t* least = nullptr;           // [tokens, least], =
+  float* last_row = nullptr;               // =, where the last key has a query
+  float* changed_share = nullptr;          // [tokens], =
   bool statistics = false;                 // fill the next two
   double entropy[column_classes] = {};     // sum over the queries of a class of -sum p ln p, nats, raw
   double row_max[column_classes] = {};     // likewise of the largest probability

@@ -59,7 +59,8 @@ struct Workspace {
   Element* values;         // [panel][value_steps][panel_columns]
   Element* row;            // for packing
   float* keep;             // [padded_keys] 1 or 0
-  std::int64_t* removed;   // positions of the removed keys
+  std::int32_t* removed;   // positions of the removed keys
+  float* ranked;           // [keys] the values of a list in the making
   Element* queries;        // [rows, padded_key_steps]
   float* scores;           // [rows, score_stride]: scores, then e^(s - max)
   Element* probabilities;  // [rows, score_stride / 2] the same in pairs; unused with FloatDot
@@ -89,7 +90,8 @@ Workspace<Dot> carve(const Shape& shape, Carver& carver) {
   work.values = carver.take<Element>(shape.padded_width * shape.value_steps);
   work.row = carver.take<Element>(longest_row);
   work.keep = carver.take<float>(shape.padded_keys);
-  work.removed = carver.take<std::int64_t>(shape.keys);
+  work.removed = carver.take<std::int32_t>(shape.keys);
+  work.ranked = carver.take<float>(shape.keys);
   work.queries = carver.take<Element>(shape.rows * shape.padded_key_steps);
   work.scores = carver.take<float>(shape.rows * shape.score_stride);
   work.probabilities = carver.take<Element>(Dot::pairs ? shape.rows * shape.score_stride / 2 : 0);

@@ -27,7 +27,8 @@ struct TypeNames {
   std::string_view name;
   std::size_t size;
 };
-constexpr std::array<TypeNames, 6> types{{{ArrayType::uint8, "|u1", "uint8", 1},
+constexpr std::array<TypeNames, 7> types{{{ArrayType::uint8, "|u1", "uint8", 1},
+                                          {ArrayType::uint16, "<u2", "uint16", 2},
                                           {ArrayType::int32, "<i4", "int32", 4},
                                           {ArrayType::int64, "<i8", "int64", 8},
                                           {ArrayType::float16, "<f2", "float16", 2},
@@ -49,7 +50,7 @@ ArrayType type_of(std::string_view description, const std::string& where) {
   if (description == "|O")
     throw Error("{} holds Python objects, which only Python can load; convert it to numbers", where);
   throw Error(
-      "{} has the element type '{}'; only bool, uint8, int32, int64, float16, float32 and float64 are read",
+      "{} has the element type '{}'; only bool, uint8, uint16, int32, int64, float16, float32 and float64 are read",
       where, description);
 }
 

@@ -46,6 +46,8 @@ std::vector<float> as_floats(ArrayType type, std::span<const std::byte> bytes) {
   switch (type) {
     case ArrayType::uint8:
       return converted<std::uint8_t>(bytes, cast);
+    case ArrayType::uint16:
+      return converted<std::uint16_t>(bytes, cast);
     case ArrayType::int32:
       return converted<std::int32_t>(bytes, cast);
     case ArrayType::int64:
@@ -176,6 +178,8 @@ std::vector<std::int32_t> NpzFile::int32s(std::string_view name) const {
   switch (array.type) {
     case ArrayType::uint8:
       return converted<std::uint8_t>(array.bytes, narrowed);
+    case ArrayType::uint16:
+      return converted<std::uint16_t>(array.bytes, narrowed);
     case ArrayType::int32:
       return converted<std::int32_t>(array.bytes, narrowed);
     case ArrayType::int64:

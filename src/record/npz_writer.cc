@@ -152,7 +152,9 @@ struct NpzWriter::State {
 
   template <typename Integer>
   void append_integers(Entry& entry, std::span<const Integer> slice) {
-    constexpr ArrayType own = sizeof(Integer) == 1 ? ArrayType::uint8 : ArrayType::int32;
+    constexpr ArrayType own = sizeof(Integer) == 1   ? ArrayType::uint8
+                              : sizeof(Integer) == 2 ? ArrayType::uint16
+                                                     : ArrayType::int32;
     if (entry.type != own)
       throw Error("{}: {} takes {}, not {}", path.string(), entry.name, name_of(entry.type), name_of(own));
     append(entry, slice, [](std::span<const Integer> part) { return std::as_bytes(part); });
@@ -236,6 +238,9 @@ void NpzWriter::append(const std::string& name, std::span<const std::int32_t> sl
   state_->append_integers(state_->find(name), slice);
 }
 void NpzWriter::append(const std::string& name, std::span<const std::uint8_t> slice) {
+  state_->append_integers(state_->find(name), slice);
+}
+void NpzWriter::append(const std::string& name, std::span<const std::uint16_t> slice) {
   state_->append_integers(state_->find(name), slice);
 }
 

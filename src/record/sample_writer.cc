@@ -23,6 +23,8 @@ SampleWriter::SampleWriter(std::filesystem::path path, SampleLayout layout)
   if (layout_.columns)
     writer_.declare("column_sum", layout_.array_type, {query_classes, layers, heads, positions});
   if (layout_.intervention) writer_.declare("masked_keys", ArrayType::uint8, {layers, heads, positions});
+  if (layout_.own_keys)
+    writer_.declare("queries_without_key", ArrayType::uint16, {layers, heads, positions});
   writer_.add("prompt_length", {}, std::span(&layout_.prompt_length, 1));
   writer_.add("mask_id", {}, std::span(&layout_.mask_id, 1));
   if (layout_.full) {
@@ -33,6 +35,12 @@ SampleWriter::SampleWriter(std::filesystem::path path, SampleLayout layout)
   }
   for (const auto& map : layout_.maps)
     writer_.declare(map_name(map), layout_.array_type, {positions, positions});
+  if (!layout_.effect) return;
+  writer_.declare("effect_kl", ArrayType::float32, {positions});
+  writer_.declare("effect_agrees", ArrayType::uint8, {positions});
+  writer_.declare("effect_confidence", ArrayType::float32, {positions});
+  writer_.declare("effect_probability", ArrayType::float32, {positions});
+  writer_.declare("removed_mass", ArrayType::float32, {positions});
 }
 
 void SampleWriter::append_step(const SampleStep& step) {
@@ -44,6 +52,7 @@ void SampleWriter::append_step(const SampleStep& step) {
   writer_.append("confidence", step.confidence);
   if (layout_.columns) writer_.append("column_sum", step.column_sum);
   if (layout_.intervention) writer_.append("masked_keys", step.masked_keys);
+  if (layout_.own_keys) writer_.append("queries_without_key", step.queries_without_key);
   if (layout_.full) {
     writer_.append("diagonal", step.diagonal);
     writer_.append("row_entropy", step.row_entropy);
@@ -51,6 +60,12 @@ void SampleWriter::append_step(const SampleStep& step) {
     writer_.append("value_norm", step.value_norm);
   }
   for (std::size_t i = 0; i < step.maps.size(); ++i) writer_.append(map_name(layout_.maps[i]), step.maps[i]);
+  if (!layout_.effect) return;
+  writer_.append("effect_kl", step.effect_kl);
+  writer_.append("effect_agrees", step.effect_agrees);
+  writer_.append("effect_confidence", step.effect_confidence);
+  writer_.append("effect_probability", step.effect_probability);
+  writer_.append("removed_mass", step.removed_mass);
 }
 
 void SampleWriter::finish(std::span<const std::int32_t> final_ids) {

@@ -12,6 +12,12 @@ TokenWriter::TokenWriter(std::filesystem::path path, TokenLayout layout)
   writer_.add("prompt_length", {}, std::span(&layout_.prompt_length, 1));
   writer_.add("mask_id", {}, std::span(&no_mask, 1));
   if (layout_.logits) writer_.declare("logits", ArrayType::float32, {layout_.vocabulary});
+  if (!layout_.effect) return;
+  writer_.declare("effect_kl", ArrayType::float32, {});
+  writer_.declare("effect_agrees", ArrayType::uint8, {});
+  writer_.declare("effect_confidence", ArrayType::float32, {});
+  writer_.declare("effect_probability", ArrayType::float32, {});
+  writer_.declare("removed_mass", ArrayType::float32, {});
 }
 
 void TokenWriter::append_state(std::span<const std::int32_t> sequence) {
@@ -23,6 +29,13 @@ void TokenWriter::append_state(std::span<const std::int32_t> sequence) {
 void TokenWriter::append_token(const TokenStep& step) {
   append_state(step.sequence);
   if (layout_.logits) writer_.append("logits", step.logits);
+  if (layout_.effect) {
+    writer_.append("effect_kl", std::span(&step.effect_kl, 1));
+    writer_.append("effect_agrees", std::span(&step.effect_agrees, 1));
+    writer_.append("effect_confidence", std::span(&step.effect_confidence, 1));
+    writer_.append("effect_probability", std::span(&step.effect_probability, 1));
+    writer_.append("removed_mass", std::span(&step.removed_mass, 1));
+  }
   const std::vector<std::int64_t> shape{layout_.layers, layout_.heads,
                                         static_cast<std::int64_t>(step.sequence.size())};
   if (layout_.rows)

@@ -28,6 +28,8 @@ struct Sequence {
   at::Tensor total = {};
   at::Tensor total_diagonal = {};
   std::vector<std::uint8_t> removed = {};  // [L, H, n] for the token in work
+  PredictionEffect effect = {};
+  float removed_mass = 0;
   SampleResult result = {};
   bool finished = false;
 
@@ -55,6 +57,8 @@ class Decoder {
   std::vector<std::uint8_t> choose_removed(const Step& step);
   void choose_for(Sequence& sequence);
   ForwardResult forward(const Step& step, const std::vector<std::uint8_t>& removed);
+  at::Tensor forward_plain(const Step& step);
+  void measure_effect(const Step& step, const at::Tensor& plain, const ForwardResult& forwarded);
   void take_token(std::size_t place, const Step& step, const ForwardResult& forwarded);
   std::int32_t next_token(Sequence& sequence, std::size_t place, const ForwardResult& forwarded);
   void remember(Sequence& sequence, std::int64_t first_key, const Observation& seen) const;
@@ -67,7 +71,9 @@ class Decoder {
     const SinkRank rank = options_.sinks.rank;
     return intervenes() && (rank == SinkRank::columns || rank == SinkRank::visible);
   }
-  bool needs_logits() const { return options_.temperature > 0 || options_.capture == Capture::full; }
+  bool needs_logits() const {
+    return options_.temperature > 0 || options_.capture == Capture::full || options_.effect;
+  }
   std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
   std::vector<std::int64_t> visible(std::int64_t layer, std::int64_t keys) const;
 
@@ -109,7 +115,11 @@ std::vector<SampleResult> Decoder::run() {
     const Step step = make_step();
     if (step.sequences.empty()) break;
     const std::vector<std::uint8_t> removed = choose_removed(step);
+    // First: the pass that generates writes its own keys and values over those of the other one.
+    at::Tensor plain;
+    if (options_.effect && !removed.empty()) plain = forward_plain(step);
     const ForwardResult forwarded = forward(step, removed);
+    if (options_.effect) measure_effect(step, plain, forwarded);
     for (std::size_t place = 0; place < step.sequences.size(); ++place) take_token(place, step, forwarded);
   }
   std::vector<SampleResult> results;
@@ -246,8 +256,36 @@ ForwardResult Decoder::forward(const Step& step, const std::vector<std::uint8_t>
                          .capture = looks ? Capture::columns : Capture::none,
                          .removed = removed.empty() ? nullptr : removed.data(),
                          .change = options_.sinks.change,
+                         .rows = {.changed_share = options_.effect},
                          .cached = &step.cached},
                         workspace_);
+}
+
+// [sequences, V]
+at::Tensor Decoder::forward_plain(const Step& step) {
+  return model_
+      .forward({.tokens = step.tokens, .head = Head::logits, .capture = Capture::none, .cached = &step.cached},
+               workspace_)
+      .logits.to(at::kCPU, at::kFloat)
+      .contiguous();
+}
+
+void Decoder::measure_effect(const Step& step, const at::Tensor& plain, const ForwardResult& forwarded) {
+  const at::Tensor changed = forwarded.logits.to(at::kCPU, at::kFloat).contiguous();
+  const at::Tensor mass = forwarded.observation.changed_share.mean(at::IntArrayRef{0, 1});
+  const auto width = static_cast<std::size_t>(changed.size(1));
+  for (std::size_t place = 0; place < step.sequences.size(); ++place) {
+    Sequence& sequence = sequences_[step.sequences[place]];
+    sequence.effect = {};
+    sequence.removed_mass = mass.data_ptr<float>()[place];
+    if (!plain.defined()) continue;
+    try {
+      sequence.effect = compare_predictions({plain.data_ptr<float>() + place * width, width},
+                                            {changed.data_ptr<float>() + place * width, width});
+    } catch (const Error& error) {
+      throw Error("token {}: {}", sequence.result.steps, error.what());
+    }
+  }
 }
 
 std::int32_t Decoder::next_token(Sequence& sequence, std::size_t place, const ForwardResult& forwarded) {
@@ -325,6 +363,8 @@ void Decoder::report(std::size_t number, std::int64_t first_key, std::size_t pla
     record.last_row =
         forwarded.observation.column_sum.narrow(-1, first_key, sequence.length()).sum(0).contiguous();
   record.removed = sequence.removed;
+  record.effect = sequence.effect;
+  record.removed_mass = sequence.removed_mass;
   at::Tensor logits;
   if (options_.capture == Capture::full) {
     logits = forwarded.logits[static_cast<std::int64_t>(place)].to(at::kCPU, at::kFloat).contiguous();
@@ -360,6 +400,7 @@ void validate(const AutoregressiveOptions& options) {
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature))
     throw UsageError("--temperature is {}; it must be a number of at least 0", options.temperature);
   validate_filters(options.top_p, options.top_k);
+  validate_effect(options.effect, options.sinks);
   validate(options.sinks);
 }
 

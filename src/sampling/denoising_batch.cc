@@ -1,5 +1,8 @@
 #include "sampling/denoising_batch.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 #include <sinkscope/error.h>
 #include <sinkscope/memory.h>
@@ -20,12 +23,28 @@ struct PreviousStep {
   at::Tensor diagonal;
 };
 
+// What each position attended when it was last computed, int32 [L, H, S, room]: what rank own ranks by.
+struct OwnRows {
+  at::Tensor most;
+  at::Tensor least;  // [L, H, S, 2 room] of control bottom, else undefined
+};
+
 // One row of the model's batch. With guidance a sample has two: they are ranked and masked separately.
 struct Row {
   std::size_t sample = 0;
   bool unconditional = false;
   PreviousStep previous = {};
+  OwnRows own = {};
   std::vector<std::uint8_t> removed = {};  // [L, H, S] in this step
+  RemovedRowKeys removed_for = {};         // of rank own, of the positions that this step computes
+};
+
+// The keys that a pass loses: of all queries, or of single ones. Empty where nothing is removed.
+struct PassRemoval {
+  std::vector<std::uint8_t> keys = {};      // [L, H, K]
+  std::vector<std::int32_t> row_keys = {};  // [L, H, N, room]
+
+  bool any() const { return !keys.empty() || !row_keys.empty(); }
 };
 
 // What one pass works on: the rows of unfinished samples, all conditional ones first.
@@ -38,21 +57,49 @@ struct Pass {
   CachedTokens cached = {};
 };
 
+// Of the wanted rows of one sample in a pass: where they begin, and those of its unconditional row.
+struct WantedRows {
+  std::int64_t first = 0;
+  std::int64_t unconditional = 0;
+};
+
+// float32 [count, V] on the CPU, from row `begin` of the sample on; with guidance.
+at::Tensor read_logits(const Transformer& model, const at::Tensor& hidden, double guidance,
+                       const WantedRows& rows, std::int64_t begin, std::int64_t count) {
+  at::Tensor logits = model.logits_of(hidden.narrow(0, rows.first + begin, count));
+  if (guidance > 0)
+    logits = guided_logits(logits, model.logits_of(hidden.narrow(0, rows.unconditional + begin, count)),
+                           guidance);
+  return logits.to(at::kCPU, at::kFloat).contiguous();
+}
+
+// Which of a sample's wanted rows each prediction is read from, from 0.
+std::vector<std::int64_t> rows_of_predictions(const DenoisingRule& rule, const PassPlan& plan) {
+  std::vector<std::int64_t> rows;
+  std::int64_t previous = -1;
+  for (const std::int64_t position : plan.predicted) {
+    const std::int64_t source = rule.source(position, plan);
+    rows.push_back(rows.empty() ? 0 : rows.back() + (source == previous ? 0 : 1));
+    previous = source;
+  }
+  return rows;
+}
+
 // The logits of one sample, read from what the pass left of them.
 class SampleLogits : public PredictedLogits {
  public:
-  SampleLogits(const Transformer& model, const ForwardResult& forwarded, double guidance, std::int64_t first,
-               std::int64_t unconditional, std::vector<std::int64_t> rows)
+  SampleLogits(const Transformer& model, const ForwardResult& forwarded, double guidance,
+               const WantedRows& wanted,
+               std::vector<std::int64_t> rows)
       : model_(model),
         forwarded_(forwarded),
         guidance_(guidance),
-        first_(first),
-        unconditional_(unconditional),
+        wanted_(wanted),
         rows_(std::move(rows)) {}
 
   const VocabularyRows& rows() const override { return forwarded_.vocabulary; }
   std::size_t row(std::size_t index) const override {
-    return static_cast<std::size_t>(first_ + rows_[index]);
+    return static_cast<std::size_t>(wanted_.first + rows_[index]);
   }
 
   // Some rows at a time: all of them may be many times what a pass takes.
@@ -88,19 +135,14 @@ class SampleLogits : public PredictedLogits {
   void read_from(std::int64_t row) {
     begin_ = row;
     const std::int64_t count = std::min(rows_of_logits, rows_.back() + 1 - row);
-    chunk_ = model_.logits_of(forwarded_.hidden.narrow(0, first_ + row, count));
-    if (guidance_ > 0)
-      chunk_ = guided_logits(
-          chunk_, model_.logits_of(forwarded_.hidden.narrow(0, unconditional_ + row, count)), guidance_);
-    chunk_ = chunk_.to(at::kCPU, at::kFloat).contiguous();
+    chunk_ = read_logits(model_, forwarded_.hidden, guidance_, wanted_, row, count);
   }
 
   const Transformer& model_;
   const ForwardResult& forwarded_;
   double guidance_;
-  std::int64_t first_;              // of the sample's rows among the wanted ones
-  std::int64_t unconditional_;      // likewise of its unconditional row
-  std::vector<std::int64_t> rows_;  // of each prediction, from first_
+  WantedRows wanted_;
+  std::vector<std::int64_t> rows_;  // of each prediction, from wanted_.first
   std::int64_t begin_ = 0;
   at::Tensor chunk_;  // float32 on the CPU, rows from begin_ on
 };
@@ -119,14 +161,34 @@ class Batch {
   std::int32_t input_of(const Row& row, std::int64_t position) const;
   QueryClass class_of(const Row& row, std::int64_t position) const;
   void choose_for(Row& row);
-  std::vector<std::uint8_t> choose_removed(const Pass& pass);
-  ForwardResult forward(const Pass& pass, const std::vector<std::uint8_t>& removed);
+  void choose_rows_for(Row& row);
+  PassRemoval choose_removed(const Pass& pass);
+  std::vector<std::uint8_t> join_removed(const Pass& pass);
+  std::vector<std::int32_t> join_rows(const Pass& pass);
+  std::vector<std::uint8_t> classes_of(const Row& row) const;
+  RowRequest rows_wanted(const Pass& pass);
+  ForwardResult forward(const Pass& pass, const PassRemoval& removal);
+  ForwardResult forward_plain(const Pass& pass);
+  std::vector<PredictionEffect> effects_on(const Pass& pass, std::size_t place, const at::Tensor& plain,
+                                           const at::Tensor& changed);
+  void measure_effect(const Pass& pass, const at::Tensor& plain, const ForwardResult& forwarded);
   void predict(const Pass& pass, const ForwardResult& forwarded);
   void remember(const Pass& pass, const Observation& seen);
+  void remember_columns(const Pass& pass, const Observation& seen);
+  void remember_last_row(Row& row, std::int64_t first_key, const Observation& seen) const;
+  void remember_own_rows(Row& row, std::int64_t first_token, const Observation& seen) const;
   void report(const Pass& pass, const Observation& seen);
   void report_row(std::size_t place, const Pass& pass, const Observation& seen);
 
   bool intervenes() const { return options_.sinks.top_k > 0; }
+  bool ranks_by(SinkRank rank) const { return intervenes() && options_.sinks.rank == rank; }
+  std::int64_t layer_heads() const { return model_.config().layers * model_.config().heads; }
+  std::size_t samples_in(const Pass& pass) const {
+    return guidance_ > 0 ? pass.rows.size() / 2 : pass.rows.size();
+  }
+  WantedRows wanted_rows(const Pass& pass, std::size_t place) const {
+    return {pass.first_wanted[place], guidance_ > 0 ? pass.first_wanted[samples_in(pass) + place] : 0};
+  }
   DenoisingSample& sample_of(std::size_t row) { return samples_[rows_[row].sample]; }
 
   const Transformer& model_;
@@ -137,9 +199,13 @@ class Batch {
   std::vector<DenoisingSample> samples_;
   std::vector<RandomStream> controls_;  // of each sample
   std::vector<PassPlan> plans_;         // of each sample
+  std::vector<StepEffect> effects_;     // likewise, where asked for
   std::vector<Row> rows_;               // all conditional rows, then all unconditional ones
+  std::int64_t room_ = 0;               // of rank own: keys in a list
+  std::vector<std::uint8_t> listed_;    // of all keys of a pass: may stand in a list
   std::unique_ptr<KeyValueCache> cache_;
   ForwardWorkspace workspace_;
+  ForwardWorkspace plain_workspace_;  // of the passes without the intervention
 };
 
 Batch::Batch(const Transformer& model, std::span<const SampleRequest> requests,
@@ -151,6 +217,8 @@ Batch::Batch(const Transformer& model, std::span<const SampleRequest> requests,
         request.prompt, {}, static_cast<std::int64_t>(request.prompt.size()), RandomStream(request.seed)};
     sample.ids.resize(request.prompt.size() + static_cast<std::size_t>(options.gen_len), options.mask_id);
     for (const std::int32_t id : sample.ids) sample.given.push_back(id != options.mask_id ? 1 : 0);
+    check_row_counts(options.sinks, sample.length());
+    room_ = std::max(room_, std::min<std::int64_t>(options.sinks.top_k, sample.length()));
     samples_.push_back(std::move(sample));
     controls_.emplace_back(request.seed + control_seed_offset);
   }
@@ -158,6 +226,7 @@ Batch::Batch(const Transformer& model, std::span<const SampleRequest> requests,
     for (std::size_t s = 0; s < samples_.size(); ++s)
       if (!unconditional || guidance > 0) rows_.push_back({s, unconditional});
   plans_.resize(samples_.size());
+  if (options.effect) effects_.resize(samples_.size());
   if (options.cache == CacheMode::none) return;
   std::vector<std::int64_t> capacities;
   for (const Row& row : rows_) capacities.push_back(samples_[row.sample].length());
@@ -179,9 +248,13 @@ std::vector<SampleResult> Batch::run() {
 void Batch::step() {
   plan_samples();
   const Pass pass = make_pass();
-  const std::vector<std::uint8_t> removed = choose_removed(pass);
-  const ForwardResult forwarded = forward(pass, removed);
+  const PassRemoval removal = choose_removed(pass);
+  // First: the pass that generates writes its own keys and values over those of the other one.
+  at::Tensor plain;
+  if (options_.effect && removal.any()) plain = forward_plain(pass).hidden;
+  const ForwardResult forwarded = forward(pass, removal);
   predict(pass, forwarded);
+  if (options_.effect) measure_effect(pass, plain, forwarded);
   if (intervenes()) remember(pass, forwarded.observation);
   if (observer_) report(pass, forwarded.observation);
   for (std::size_t place = 0; place < pass.rows.size(); ++place)
@@ -247,19 +320,23 @@ Pass Batch::make_pass() {
   return pass;
 }
 
+std::vector<std::uint8_t> Batch::classes_of(const Row& row) const {
+  std::vector<std::uint8_t> classes;
+  for (std::int64_t i = 0; i < samples_[row.sample].length(); ++i)
+    classes.push_back(static_cast<std::uint8_t>(class_of(row, i)));
+  return classes;
+}
+
 // The keys a row loses in this step; none where there is no previous step to rank by.
 void Batch::choose_for(Row& row) {
   DenoisingSample& sample = samples_[row.sample];
-  const auto cells =
-      static_cast<std::size_t>(model_.config().layers * model_.config().heads * sample.length());
+  const auto cells = static_cast<std::size_t>(layer_heads() * sample.length());
   const bool forgets = options_.sinks.reset_at_block && plans_[row.sample].begins_block;
   if (!row.previous.columns.defined() || forgets) {
     row.removed.assign(cells, 0);
     return;
   }
-  std::vector<std::uint8_t> classes;
-  for (std::int64_t i = 0; i < sample.length(); ++i)
-    classes.push_back(static_cast<std::uint8_t>(class_of(row, i)));
+  const std::vector<std::uint8_t> classes = classes_of(row);
   const StepScores scores{{row.previous.columns.data_ptr<float>(), cells},
                           {row.previous.diagonal.data_ptr<float>(), cells},
                           classes,
@@ -274,11 +351,61 @@ void Batch::choose_for(Row& row) {
   sample.result.control_missing += chosen.missing;
 }
 
-// The keys each row loses in this step, joined to [L, H, K]; empty in the first step and without an
-// intervention.
-std::vector<std::uint8_t> Batch::choose_removed(const Pass& pass) {
+// The keys that each computed position of a row loses by its own latest row; none where it has none.
+void Batch::choose_rows_for(Row& row) {
+  DenoisingSample& sample = samples_[row.sample];
+  const PassPlan& plan = plans_[row.sample];
+  const std::int64_t queries = plan.last - plan.first;
+  row.removed_for = {};
+  row.removed_for.queries.assign(static_cast<std::size_t>(layer_heads() * sample.length()), 0);
+  const bool forgets = options_.sinks.reset_at_block && plan.begins_block;
+  if (!row.own.most.defined() || forgets) return;
+  const auto computed = [&](const at::Tensor& lists) {
+    return lists.defined() ? lists.narrow(2, plan.first, queries).contiguous() : lists;
+  };
+  const auto values = [](const at::Tensor& lists) {
+    return lists.defined() ? std::span<const std::int32_t>(lists.data_ptr<std::int32_t>(),
+                                                           static_cast<std::size_t>(lists.numel()))
+                           : std::span<const std::int32_t>();
+  };
+  const at::Tensor most = computed(row.own.most), least = computed(row.own.least);
+  const std::vector<std::uint8_t> classes = classes_of(row);
+  row.removed_for = choose_removed_row_keys(
+      {values(most), values(least), classes, static_cast<std::size_t>(room_),
+       static_cast<std::size_t>(model_.config().heads), static_cast<std::size_t>(queries),
+       static_cast<std::size_t>(plan.first), sample.result.steps},
+      options_.sinks, [&] { return controls_[row.sample].next_double(); });
+  sample.result.control_missing += row.removed_for.missing;
+}
+
+PassRemoval Batch::choose_removed(const Pass& pass) {
   if (!intervenes()) return {};
-  const std::int64_t maps = model_.config().layers * model_.config().heads;
+  if (ranks_by(SinkRank::own)) return {.row_keys = join_rows(pass)};
+  return {.keys = join_removed(pass)};
+}
+
+std::vector<std::int32_t> Batch::join_rows(const Pass& pass) {
+  std::int64_t count = 0;
+  for (const std::size_t row : pass.rows) {
+    choose_rows_for(rows_[row]);
+    count += rows_[row].removed_for.count;
+  }
+  if (count == 0) return {};
+  const std::int64_t tokens = pass.tokens.tokens();
+  std::vector<std::int32_t> joined(static_cast<std::size_t>(layer_heads() * tokens * room_), no_key);
+  for (std::size_t place = 0; place < pass.rows.size(); ++place) {
+    const std::vector<std::int32_t>& own = rows_[pass.rows[place]].removed_for.keys;
+    const std::int64_t first = pass.tokens.offsets[place] * room_;
+    const std::int64_t size = pass.tokens.offsets[place + 1] * room_ - first;
+    for (std::int64_t m = 0; m < layer_heads() && !own.empty(); ++m)
+      std::copy_n(own.begin() + m * size, size, joined.begin() + m * tokens * room_ + first);
+  }
+  return joined;
+}
+
+// The keys each row loses in this step, joined to [L, H, K]; empty in the first step.
+std::vector<std::uint8_t> Batch::join_removed(const Pass& pass) {
+  const std::int64_t maps = layer_heads();
   std::vector<std::uint8_t> joined(static_cast<std::size_t>(maps * pass.keys.back()), 0);
   for (std::size_t place = 0; place < pass.rows.size(); ++place) {
     Row& row = rows_[pass.rows[place]];
@@ -293,42 +420,161 @@ std::vector<std::uint8_t> Batch::choose_removed(const Pass& pass) {
   return any ? joined : std::vector<std::uint8_t>{};
 }
 
-ForwardResult Batch::forward(const Pass& pass, const std::vector<std::uint8_t>& removed) {
-  const Capture capture = intervenes() ? std::max(options_.capture, Capture::columns) : options_.capture;
+// What the ranking of the next step needs of single rows.
+RowRequest Batch::rows_wanted(const Pass& pass) {
+  RowRequest rows;
+  if (ranks_by(SinkRank::own)) {
+    std::vector<std::uint8_t> classes;
+    for (const std::size_t row : pass.rows) {
+      const std::vector<std::uint8_t> own = classes_of(rows_[row]);
+      classes.insert(classes.end(), own.begin(), own.end());
+    }
+    rows = row_request(options_.sinks, classes, listed_);
+    rows.most = room_;
+    if (rows.least > 0) rows.least = 2 * room_;
+  }
+  rows.last = ranks_by(SinkRank::last);
+  rows.as_used = options_.sinks.from == SinkSource::masked;
+  rows.changed_share = options_.effect;
+  return rows;
+}
+
+ForwardResult Batch::forward(const Pass& pass, const PassRemoval& removal) {
+  const bool by_rows = ranks_by(SinkRank::own) || ranks_by(SinkRank::last);
+  const bool by_columns = intervenes() && !by_rows;
+  const Capture recorded = observer_ ? options_.capture : Capture::none;
   return model_.forward({.tokens = pass.tokens,
                          .wanted = pass.wanted,
                          .head = rule_.head(),
                          .vocabulary = rule_.vocabulary(),
-                         .capture = observer_ || intervenes() ? capture : Capture::none,
+                         .capture = by_columns ? std::max(recorded, Capture::columns) : recorded,
                          .maps = observer_ ? options_.maps : std::vector<LayerHead>{},
-                         .removed = removed.empty() ? nullptr : removed.data(),
+                         .removed = removal.keys.empty() ? nullptr : removal.keys.data(),
+                         .row_removed = {removal.row_keys.empty() ? nullptr : removal.row_keys.data(), room_},
                          .change = options_.sinks.change,
+                         .rows = rows_wanted(pass),
                          .cached = cache_ == nullptr ? nullptr : &pass.cached},
                         workspace_);
 }
 
+// The rows of the last step's input once more, without the intervention.
+ForwardResult Batch::forward_plain(const Pass& pass) {
+  return model_.forward({.tokens = pass.tokens,
+                         .wanted = pass.wanted,
+                         .head = Head::none,
+                         .cached = cache_ == nullptr ? nullptr : &pass.cached},
+                        plain_workspace_);
+}
+
+std::vector<PredictionEffect> Batch::effects_on(const Pass& pass, std::size_t place, const at::Tensor& plain,
+                                                const at::Tensor& changed) {
+  const std::int64_t count = pass.first_wanted[place + 1] - pass.first_wanted[place];
+  std::vector<PredictionEffect> effects(static_cast<std::size_t>(count));
+  if (!plain.defined()) return effects;
+  std::vector<std::int32_t> forbidden = rule_.vocabulary().forbidden;
+  if (options_.forbid_mask) forbidden.push_back(options_.mask_id);
+  const auto row_of = [&](const at::Tensor& logits, std::int64_t row) {
+    const auto width = static_cast<std::size_t>(logits.size(1));
+    const std::span<float> values(logits.data_ptr<float>() + row * logits.size(1), width);
+    for (const std::int32_t id : forbidden)
+      if (id >= 0 && static_cast<std::size_t>(id) < width)
+        values[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    return values;
+  };
+  for (std::int64_t begin = 0; begin < count; begin += rows_of_logits) {
+    const std::int64_t rows = std::min(rows_of_logits, count - begin);
+    const auto read = [&](const at::Tensor& hidden) {
+      return read_logits(model_, hidden, guidance_, wanted_rows(pass, place), begin, rows);
+    };
+    const at::Tensor before = read(plain), after = read(changed);
+    parallel_for(rows, [&](std::int64_t row) {
+      effects[static_cast<std::size_t>(begin + row)] =
+          compare_predictions(row_of(before, row), row_of(after, row));
+    });
+  }
+  return effects;
+}
+
+// plain: hidden rows of the pass without the intervention; undefined where it removed nothing.
+void Batch::measure_effect(const Pass& pass, const at::Tensor& plain, const ForwardResult& forwarded) {
+  const at::Tensor mass = forwarded.observation.changed_share.mean(at::IntArrayRef{0, 1});  // [N]
+  for (std::size_t place = 0; place < samples_in(pass); ++place) {
+    const std::size_t number = rows_[pass.rows[place]].sample;
+    const DenoisingSample& sample = samples_[number];
+    const PassPlan& plan = plans_[number];
+    std::vector<PredictionEffect> effects;
+    try {
+      effects = effects_on(pass, place, plain, forwarded.hidden);
+    } catch (const Error& error) {
+      throw Error("step {}, without the intervention: {}", sample.result.steps, error.what());
+    }
+    const std::vector<float> nothing(sample.ids.size(), std::numeric_limits<float>::quiet_NaN());
+    StepEffect& step = effects_[number];
+    step = {nothing, std::vector<std::uint8_t>(sample.ids.size(), 255), nothing, nothing, nothing};
+    const std::vector<std::int64_t> rows = rows_of_predictions(rule_, plan);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const PredictionEffect& effect = effects[static_cast<std::size_t>(rows[i])];
+      const auto position = static_cast<std::size_t>(plan.predicted[i]);
+      const std::int64_t token =
+          pass.tokens.offsets[place] + rule_.source(plan.predicted[i], plan) - plan.first;
+      step.kl[position] = static_cast<float>(effect.kl);
+      step.agrees[position] = effect.agrees ? 1 : 0;
+      step.confidence[position] = static_cast<float>(effect.confidence);
+      step.probability[position] = static_cast<float>(effect.probability);
+      step.removed_mass[position] = mass.data_ptr<float>()[token];
+    }
+  }
+}
+
 void Batch::predict(const Pass& pass, const ForwardResult& forwarded) {
-  const std::size_t samples = guidance_ > 0 ? pass.rows.size() / 2 : pass.rows.size();
-  for (std::size_t place = 0; place < samples; ++place) {
+  for (std::size_t place = 0; place < samples_in(pass); ++place) {
     const std::size_t number = rows_[pass.rows[place]].sample;
     DenoisingSample& sample = samples_[number];
     const PassPlan& plan = plans_[number];
     sample.proposed.assign(sample.ids.size(), -1);
     sample.confidence.assign(sample.ids.size(), std::numeric_limits<double>::quiet_NaN());
-    std::vector<std::int64_t> rows;
-    std::int64_t previous = -1;
-    for (const std::int64_t position : plan.predicted) {
-      const std::int64_t source = rule_.source(position, plan);
-      rows.push_back(rows.empty() ? 0 : rows.back() + (source == previous ? 0 : 1));
-      previous = source;
-    }
-    SampleLogits logits(model_, forwarded, guidance_, pass.first_wanted[place],
-                        guidance_ > 0 ? pass.first_wanted[samples + place] : 0, std::move(rows));
+    SampleLogits logits(model_, forwarded, guidance_, wanted_rows(pass, place),
+                        rows_of_predictions(rule_, plan));
     rule_.predict(number, sample, plan, logits);
   }
 }
 
 void Batch::remember(const Pass& pass, const Observation& seen) {
+  if (!ranks_by(SinkRank::own) && !ranks_by(SinkRank::last)) return remember_columns(pass, seen);
+  for (std::size_t place = 0; place < pass.rows.size(); ++place) {
+    Row& row = rows_[pass.rows[place]];
+    if (ranks_by(SinkRank::last))
+      remember_last_row(row, pass.keys[place], seen);
+    else
+      remember_own_rows(row, pass.tokens.offsets[place], seen);
+  }
+}
+
+// Where this step computed the last position; else its latest row stays.
+void Batch::remember_last_row(Row& row, std::int64_t first_key, const Observation& seen) const {
+  const std::int64_t length = samples_[row.sample].length();
+  if (plans_[row.sample].last < length) return;
+  row.previous.columns =
+      (seen.last_row.narrow(2, first_key, length) * static_cast<double>(length)).contiguous();
+  row.previous.diagonal = at::zeros_like(row.previous.columns);
+  row.previous.diagonal.select(2, length - 1).copy_(row.previous.columns.select(2, length - 1));
+}
+
+void Batch::remember_own_rows(Row& row, std::int64_t first_token, const Observation& seen) const {
+  const PassPlan& plan = plans_[row.sample];
+  const auto remember = [&](const at::Tensor& lists, at::Tensor& own) {
+    if (!lists.defined()) return;
+    if (!own.defined())
+      own = at::full({lists.size(0), lists.size(1), samples_[row.sample].length(), lists.size(3)}, no_key,
+                     lists.options());
+    const std::int64_t queries = plan.last - plan.first;
+    own.narrow(2, plan.first, queries).copy_(lists.narrow(2, first_token, queries));
+  };
+  remember(seen.row_most, row.own.most);
+  remember(seen.row_least, row.own.least);
+}
+
+void Batch::remember_columns(const Pass& pass, const Observation& seen) {
   const bool as_used = options_.sinks.from == SinkSource::masked && seen.column_used.defined();
   const at::Tensor columns = as_used ? seen.column_used : seen.column_sum.sum(0);
   const at::Tensor& diagonal = as_used ? seen.diagonal_used : seen.diagonal;
@@ -364,6 +610,7 @@ void Batch::report_row(std::size_t place, const Pass& pass, const Observation& s
   record.proposed = sample.proposed;
   record.confidence = confidence;
   record.removed = row.removed;
+  record.queries_without_key = row.removed_for.queries;
   if (options_.capture != Capture::none) record.column_sum = own(seen.column_sum);
   if (options_.capture == Capture::full) {
     record.diagonal = own(seen.diagonal);
@@ -372,6 +619,7 @@ void Batch::report_row(std::size_t place, const Pass& pass, const Observation& s
     record.row_max = of_sequence(seen.row_max);
   }
   record.maps = seen.maps[place];
+  if (options_.effect) record.effect = &effects_[row.sample];
   observer_(row.sample, record);
 }
 

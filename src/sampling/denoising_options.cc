@@ -4,6 +4,8 @@
 #include <sinkscope/llada_sampler.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "sampling/schedule.h"
@@ -30,6 +32,19 @@ std::string nearest(std::int64_t value, std::int64_t unit) {
 
 }  // namespace
 
+void validate_effect(bool effect, const InterventionOptions& sinks) {
+  if (effect && sinks.top_k == 0)
+    throw UsageError(
+        "--effect compares predictions with and without an intervention, and there is none; give --sink-top-k");
+}
+
+void check_row_counts(const InterventionOptions& sinks, std::int64_t positions) {
+  constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
+  if (sinks.top_k > 0 && sinks.rank == SinkRank::own && positions > most)
+    throw UsageError("--sink-rank own counts queries in 16 bits: a sample may have {} positions, not {}", most,
+                     positions);
+}
+
 void validate_blocks(const DenoisingOptions& options) {
   require_positive("--block-len", options.block_len);
   if (options.gen_len % options.block_len != 0)
@@ -54,6 +69,7 @@ void validate(const DenoisingOptions& options) {
   if (options.cache != CacheMode::none && !options.maps.empty())
     throw UsageError(
         "--maps are of all queries, and with --cache a step computes some of them; give one of them");
+  validate_effect(options.effect, options.sinks);
   validate(options.sinks);
 }
 

@@ -18,6 +18,16 @@ void RandomStream::fill(std::vector<float>& values) {
       .uniform_(0, 1, generator_);
 }
 
+double RandomStream::next_double() {
+  constexpr std::size_t at_once = 1024;
+  if (next_ == made_.size()) {
+    made_.resize(at_once);
+    fill(made_);
+    next_ = 0;
+  }
+  return made_[next_++];
+}
+
 std::vector<std::int64_t> RandomStream::permutation(std::int64_t count, std::int64_t wanted) {
   const at::Tensor drawn = at::randperm(count, generator_, at::TensorOptions(at::kLong));
   const auto* first = drawn.data_ptr<std::int64_t>();

@@ -18,11 +18,16 @@ class RandomStream {
   /// The next values.size() of torch.rand(..., dtype=float64 or float32): uniform on [0, 1).
   void fill(std::vector<double>& values);
   void fill(std::vector<float>& values);
+  /// The next one of torch.rand(..., dtype=float64). Those behind it that were made with it come at the next
+  /// calls: nothing else may be drawn from this stream.
+  double next_double();
   /// The first `wanted` of torch.randperm(count).
   std::vector<std::int64_t> permutation(std::int64_t count, std::int64_t wanted);
 
  private:
   at::Generator generator_;
+  std::vector<double> made_;  // of next_double, from next_ on
+  std::size_t next_ = 0;
 };
 
 }  // namespace sinkscope

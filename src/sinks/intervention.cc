@@ -17,12 +17,6 @@ void check_lengths(std::size_t columns, std::size_t diagonal, bool exclude_self)
                 diagonal);
 }
 
-// ceil(ratio * count). The product is rounded: 0.07 * 100 is slightly above 7 and must still give 7.
-std::size_t share_of(std::size_t count, double ratio) {
-  constexpr double just_below_one = 1 - 1e-12;
-  return static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(count) * just_below_one));
-}
-
 // Step 3 of the definition: those among which the largest are taken.
 std::vector<int> candidates_of(std::span<const double> scores, const InterventionOptions& options) {
   switch (options.rule) {

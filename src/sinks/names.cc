@@ -22,10 +22,11 @@ constexpr NameTable<SinkScale, 3> scale_names{
     {{SinkScale::sum, "sum"}, {SinkScale::mean, "mean"}, {SinkScale::percent, "percent"}}};
 constexpr NameTable<SinkSource, 2> source_names{{{SinkSource::raw, "raw"}, {SinkSource::masked, "masked"}}};
 
-constexpr NameTable<SinkRank, 4> rank_names{{{SinkRank::usual, "usual"},
+constexpr NameTable<SinkRank, 5> rank_names{{{SinkRank::usual, "usual"},
                                              {SinkRank::columns, "columns"},
                                              {SinkRank::last, "last"},
-                                             {SinkRank::visible, "visible"}}};
+                                             {SinkRank::visible, "visible"},
+                                             {SinkRank::own, "own"}}};
 constexpr NameTable<SinkControl, 4> control_names{{{SinkControl::none, "none"},
                                                    {SinkControl::random, "random"},
                                                    {SinkControl::bottom, "bottom"},

@@ -28,6 +28,12 @@ std::vector<double> scores_of(std::span<const float> columns, std::span<const fl
   return scores;
 }
 
+// The product is rounded: 0.07 * 100 is slightly above 7 and must still give 7.
+std::size_t share_of(std::size_t count, double ratio) {
+  constexpr double just_below_one = 1 - 1e-12;
+  return static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(count) * just_below_one));
+}
+
 std::vector<int> all_positions(std::size_t count) {
   std::vector<int> positions(count);
   std::iota(positions.begin(), positions.end(), 0);

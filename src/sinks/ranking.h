@@ -22,6 +22,9 @@ Spread spread_of(std::span<const double> scores);
 /// What turns a column sum into the scale's unit.
 double scale_factor(SinkScale scale, std::size_t positions);
 
+/// ceil(ratio * count).
+std::size_t share_of(std::size_t count, double ratio);
+
 /// 0, 1, ..., count - 1.
 std::vector<int> all_positions(std::size_t count);
 

@@ -1,7 +1,10 @@
 // Interventions as on the command line; what they compute is held against tests/cli/reference.
 #include <gmock/gmock.h>
+#include <sinkscope/npz.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "support/program.h"
@@ -64,6 +67,35 @@ TEST_P(Intervention, IsNotedInTheRun) {
   EXPECT_EQ(options["sink_layers"], "0-1");
 }
 
+// The second pass leaves the run as it is, and an intervention that does nothing has no effect.
+TEST_P(Intervention, EffectsAreRecordedBesideTheSameRun) {
+  const std::vector<std::string> sinks{"--sink-top-k", "3", "--temperature", "0.5"};
+  std::vector<std::string> with = sinks, never = sinks;
+  with.emplace_back("--effect");
+  never.insert(never.end(), {"--effect", "--sink-steps", "1000"});
+  ASSERT_EQ(run("plain", sinks).status, 0);
+  ASSERT_EQ(run("effect", with).status, 0);
+  ASSERT_EQ(run("never", never).status, 0);
+  EXPECT_EQ(ids_of("effect"), ids_of("plain"));
+  const NpzFile plain(folder / "plain/sample_00000.npz"), file(folder / "effect/sample_00000.npz"),
+      nothing(folder / "never/sample_00000.npz");
+  EXPECT_FALSE(plain.contains("effect_kl"));
+  const auto known = [](const NpzFile& of, const char* name) {
+    std::vector<float> values = of.floats(name);
+    std::erase_if(values, [](float value) { return std::isnan(value) || value == 255; });
+    return values;
+  };
+  for (const char* name : {"effect_kl", "effect_confidence", "effect_probability", "removed_mass"}) {
+    EXPECT_GT(known(file, name).size(), 0U);
+    EXPECT_THAT(known(nothing, name), ::testing::Each(0)) << name;
+  }
+  EXPECT_THAT(known(file, "effect_kl"), ::testing::Each(::testing::Ge(0)));
+  EXPECT_THAT(known(file, "effect_kl"), ::testing::Contains(::testing::Gt(0)));
+  EXPECT_THAT(known(file, "removed_mass"), ::testing::Contains(::testing::Gt(0)));
+  EXPECT_THAT(known(nothing, "effect_agrees"), ::testing::Each(1));
+  EXPECT_EQ(known(file, "effect_agrees").size(), known(file, "effect_kl").size());
+}
+
 TEST_P(Intervention, WrongOptionsAreNamedBeforeAnythingIsWritten) {
   const std::vector<std::pair<std::vector<std::string>, const char*>> cases{
       {{"--sink-control", "some"}, "--sink-control"},
@@ -73,10 +105,11 @@ TEST_P(Intervention, WrongOptionsAreNamedBeforeAnythingIsWritten) {
       {{"--sink-positions", "prompt,all"}, "--sink-positions"},
       {{"--sink-eta", "0.5"}, "--sink-eta is for --sink-action scale"},
       {{"--sink-action", "scale", "--sink-eta", "0"}, "--sink-eta must lie between"},
-      {{"--sink-rule", "zscore"}, "zscore"}};
+      {{"--sink-rule", "zscore"}, "zscore"},
+      {{"--effect", "--sink-top-k", "0"}, "--effect compares predictions with and without an intervention"}};
   for (const auto& [options, message] : cases) {
     std::vector<std::string> all = options;
-    all.insert(all.end(), {"--sink-top-k", "1"});
+    all.insert(all.begin(), {"--sink-top-k", "1"});
     const auto result = run("wrong", all);
     EXPECT_NE(result.status, 0) << message;
     EXPECT_THAT(result.error, HasSubstr(message));
@@ -101,10 +134,38 @@ TEST(InterventionKinds, RankingsAndResetsBelongToOneKindOfModel) {
   };
   EXPECT_THAT(refused("tiny-llada", {"--sink-rank", "visible"}),
               HasSubstr("--sink-rank visible is for autoregressive"));
-  EXPECT_THAT(refused("tiny-llada", {"--sink-rank", "last"}),
-              HasSubstr("--sink-rank last is for autoregressive"));
+  EXPECT_THAT(refused("stories260k", {"--sink-rank", "own"}),
+              HasSubstr("--sink-rank own is for diffusion models; LlamaForCausalLM computes one new query a "
+                        "step, of which --sink-rank last takes"));
   EXPECT_THAT(refused("stories260k", {"--sink-reset-at-block"}),
               HasSubstr("--sink-reset-at-block is for LLaDA"));
+}
+
+TEST(InterventionKinds, RankOwnWritesHowManyQueriesLostAKey) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& name, const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"run",       "tiny-llada",   "--prompt", "How many",    "--gen-len",
+                                       "8",         "--steps",      "8",        "--quiet",     "--block-len",
+                                       "4",         "--sink-top-k", "2",        "--sink-rank", "own",
+                                       "--run-dir", folder / name};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.status, 0) << result.error;
+    return content_of(folder / (name + "/sample_00000.npz"));
+  };
+  const std::string one = run("one", {"--threads", "1"});
+  EXPECT_EQ(one, run("two", {"--threads", "2"}));
+  EXPECT_NE(one, run("random", {"--sink-control", "random"}));
+  const NpzFile file(folder / "one/sample_00000.npz");
+  EXPECT_FALSE(file.contains("masked_keys"));
+  const NpzArray queries = file.array("queries_without_key");
+  EXPECT_EQ(queries.type, ArrayType::uint16);
+  EXPECT_EQ(queries.shape.size(), 4U);
+  const std::vector<std::int32_t> counts = file.int32s("queries_without_key");
+  const std::size_t step = counts.size() / 8;
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(step), 0), 0);
+  EXPECT_GT(std::accumulate(counts.begin(), counts.end(), 0), 0);
+  EXPECT_EQ(json::parse(content_of(folder / "one/run.json"))["options"]["sink_rank"], "own");
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ TEST_F(Measure, WritesTheSameNumbersAsJsonAndCsv) {
   const json printed = measure({a, "--out", folder / "new/out"});
   EXPECT_EQ(json::parse(content_of(folder / "new/out/measure.json")), printed);
   EXPECT_THAT(names_in(folder / "new/out"),
-              ::testing::ElementsAre("heads.csv", "jumps.csv", "layers.csv", "lifetimes.csv", "measure.json",
-                                     "overlap.csv", "positions.csv", "share_by_epsilon.csv",
+              ::testing::ElementsAre("effect.csv", "heads.csv", "jumps.csv", "layers.csv", "lifetimes.csv",
+                                     "measure.json", "overlap.csv", "positions.csv", "share_by_epsilon.csv",
                                      "split_sinks.csv", "summary.csv", "tokens.csv"));
   const std::string layers = content_of(folder / "new/out/layers.csv");
   EXPECT_THAT(layers,

@@ -25,7 +25,11 @@ TEST(Reference, RunOfVariants) { expect_agreement("variant-run"); }
 
 TEST(Reference, InterventionsAndTheirControls) { expect_agreement("interventions"); }
 
+TEST(Reference, RanksAndEffectsOfInterventions) { expect_agreement("ranks"); }
+
 TEST(Reference, ScoreOfEveryLikelihood) { expect_agreement("score"); }
+
+TEST(Reference, SinksAndNormsOfAutoregressiveModels) { expect_agreement("sinks"); }
 
 }  // namespace
 }  // namespace sinkscope

@@ -483,7 +483,14 @@ TEST_F(Plot, EvaluationsBecomeBarsWithErrors) {
   EXPECT_LT(testing::distance(testing::pixel_of(drawn, panel, -0.3, 0.6), blue), 5);
   EXPECT_LT(testing::distance(testing::pixel_of(drawn, panel, 0.1, 0.1), orange), 5);
   EXPECT_LT(testing::distance(testing::pixel_of(drawn, panel, 0.1, 0.6), white), 5);
+  // The folder of both, as `eval` leaves it, in the order of its grid.
+  write_file(folder / "eval.json", R"({"cells":[{"name":"top1"},{"name":"none"},{"name":"not-yet"}]})");
+  plot(options_of({folder.path()}, {}));
+  ASSERT_EQ(table("interventions").size(), 4U);
+  EXPECT_EQ(table("interventions")[0]["run"], "top1");
   std::filesystem::remove_all(folder / "out");
+  write_file(folder / "eval.json", R"({"cells":[{"name":"not-yet"}]})");
+  EXPECT_THAT(error_of(options_of({folder.path()}, {})), HasSubstr("no cell with a results.json yet"));
   write_file(folder / "none/results.json", "{\"results\":{\"gsm8k\":{\"alias\":\"x\"}}}");
   EXPECT_THAT(error_of(options_of({folder / "none"}, {})), HasSubstr("has no task with a number"));
   write_file(folder / "none/results.json", "[]");

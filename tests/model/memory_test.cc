@@ -56,6 +56,8 @@ TEST(Memory, EverythingThatIsAskedForAddsToIt) {
   EXPECT_TRUE(more([](MemoryUse& u) { u.capture = Capture::full; }));
   EXPECT_TRUE(more([](MemoryUse& u) { u.removes_keys = true; }));
   EXPECT_TRUE(more([](MemoryUse& u) { u.keeps_logits = true; }));
+  EXPECT_TRUE(more([](MemoryUse& u) { u.listed_keys = 10; }));
+  EXPECT_TRUE(more([](MemoryUse& u) { u.compares = true; }));
 }
 
 TEST(Memory, AbsurdWishesDoNotOverflow) {

@@ -36,6 +36,7 @@ void write_example(const std::filesystem::path& path) {
   writer.add("mask_id", {}, std::vector<std::int32_t>{126336});
   writer.declare("confidence", ArrayType::float32, {3});
   writer.declare("masked_keys", ArrayType::uint8, {2});
+  writer.declare("queries", ArrayType::uint16, {2});
   writer.declare("never", ArrayType::float32, {7});
   writer.add("hidden_norm", ArrayType::float32, {1, 2}, std::vector<float>{0.5F, -1});
   writer.declare("nothing", ArrayType::float16, {0});
@@ -45,6 +46,7 @@ void write_example(const std::filesystem::path& path) {
     writer.append("column_sum", std::vector<float>{base, base / 3, 1e6F, nan_value});
     writer.append("confidence", std::vector<float>{base / 7, -nan_value, 1e-40F});
     writer.append("masked_keys", std::vector<std::uint8_t>{0, 1});
+    writer.append("queries", std::vector<std::uint16_t>{0, 65535});
     writer.append("nothing", std::vector<float>{});
   }
   writer.finish();
@@ -56,7 +58,7 @@ TEST(NpzWriter, NumpyReadsWhatWeWrite) {
   write_example(folder / "a.npz");
   const auto result = run_python(*python, folder, R"(
 z = np.load('a.npz')
-assert z.files == ['states', 'column_sum', 'mask_id', 'confidence', 'masked_keys', 'never', 'hidden_norm', 'nothing']
+assert z.files == ['states', 'column_sum', 'mask_id', 'confidence', 'masked_keys', 'queries', 'never', 'hidden_norm', 'nothing']
 def same(name, wanted, dtype):
     a = z[name]
     assert a.dtype == dtype and a.shape == np.shape(wanted), (name, a.dtype, a.shape)
@@ -68,6 +70,7 @@ with np.errstate(over='ignore'):
 same('mask_id', np.int32(126336), 'int32')
 same('confidence', np.stack([t / np.float32(7), np.full(4, np.nan), np.full(4, np.float32(1e-40))], 1).astype('f4'), 'float32')
 same('masked_keys', [[0, 1]] * 4, 'uint8')
+same('queries', [[0, 65535]] * 4, 'uint16')
 same('never', np.zeros((0, 7)), 'float32')
 same('hidden_norm', [[.5, -1]], 'float32')
 same('nothing', np.zeros((4, 0)), 'float16')

@@ -49,6 +49,25 @@ struct StepData {
   std::vector<float> rows, values, map;
 };
 
+TEST(SampleWriter, CountsOfQueriesStandInThePlaceOfMaskedKeys) {
+  const TemporaryFolder folder;
+  SampleLayout layout = small_layout();
+  layout.own_keys = true;
+  const std::vector<std::uint16_t> queries(40, 300);
+  SampleWriter writer(folder / "sample_00000.npz", layout);
+  const StepData data(1);
+  SampleStep step = data.all();
+  step.maps.clear();
+  step.queries_without_key = queries;
+  writer.append_step(step);
+  writer.finish(std::vector<std::int32_t>{9, 9, 9, 9, 9});
+  const NpzFile file(folder / "sample_00000.npz");
+  EXPECT_THAT(file.names(), ElementsAre("states", "proposed", "confidence", "column_sum",
+                                        "queries_without_key", "prompt_length", "mask_id"));
+  EXPECT_THAT(file.array("queries_without_key").shape, ElementsAre(1, 2, 4, 5));
+  EXPECT_EQ(file.int32s("queries_without_key")[7], 300);
+}
+
 TEST(SampleWriter, WritesEveryArrayOfTheInterfaceInItsOrder) {
   const TemporaryFolder folder;
   SampleLayout layout = small_layout();

@@ -5,6 +5,7 @@
 #include <sinkscope/run_directory.h>
 #include <sinkscope/sample_writer.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -32,6 +33,14 @@ struct PlantedSample {
   /// Input id at a step, the final ids at step T. Where it is not set, the prompt is 1, 2, 3, ..., and behind
   /// it one mask a step becomes the token 50, from left to right.
   std::function<int(int step, int position)> id = nullptr;
+
+  /// What the intervention did to the prediction of a masked position. Where it is not set, the sample has no
+  /// such arrays.
+  struct Effect {
+    float kl, confidence, probability, removed_mass;
+    bool agrees;
+  };
+  std::function<Effect(int step, int position)> effect = nullptr;
 
   int id_at(int step, int position) const {
     if (id) return id(step, position);
@@ -62,6 +71,12 @@ class PlantedRun {
       step.proposed = proposed;
       step.confidence = confidence;
       step.column_sum = columns;
+      const EffectArrays effect(sample, t);
+      step.effect_kl = effect.kl;
+      step.effect_agrees = effect.agrees;
+      step.effect_confidence = effect.confidence;
+      step.effect_probability = effect.probability;
+      step.removed_mass = effect.removed_mass;
       writer.append_step(step);
     }
     writer.finish(ids_at(sample, sample.steps));
@@ -73,6 +88,23 @@ class PlantedRun {
   void end() { run_.end(); }
 
  private:
+  struct EffectArrays {
+    EffectArrays(const PlantedSample& sample, int step) {
+      for (int j = 0; sample.effect && j < sample.positions; ++j) {
+        const bool masked = sample.class_of(step, j) == 2;
+        const PlantedSample::Effect none{NAN, NAN, NAN, NAN, false};
+        const PlantedSample::Effect own = masked ? sample.effect(step, j) : none;
+        kl.push_back(own.kl);
+        confidence.push_back(own.confidence);
+        probability.push_back(own.probability);
+        removed_mass.push_back(own.removed_mass);
+        agrees.push_back(masked ? (own.agrees ? 1 : 0) : 255);
+      }
+    }
+    std::vector<float> kl, confidence, probability, removed_mass;
+    std::vector<std::uint8_t> agrees;
+  };
+
   static RunInfo info_of(int layers, int heads, const std::string& model) {
     RunInfo info;
     info.command = "run";
@@ -88,6 +120,7 @@ class PlantedRun {
     layout.prompt_length = sample.prompt_length;
     layout.mask_id = sample.mask_id;
     layout.array_type = sample.array_type;
+    layout.effect = static_cast<bool>(sample.effect);
     return layout;
   }
 

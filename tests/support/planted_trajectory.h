@@ -18,9 +18,13 @@ constexpr std::int32_t planted_mask = 99;
 /// Arrays of one sample of a model with one layer of one head. What is empty is not written.
 struct PlantedTrajectory {
   std::int32_t prompt_length = 2;
-  std::vector<std::vector<std::int32_t>> states;       // [T+1][S]
-  std::vector<std::vector<float>> confidence;          // [T][S]
-  std::vector<std::vector<std::uint8_t>> masked_keys;  // [T][S]
+  std::vector<std::vector<std::int32_t>> states;                // [T+1][S]
+  std::vector<std::vector<float>> confidence;                   // [T][S]
+  std::vector<std::vector<std::uint8_t>> masked_keys;           // [T][S]
+  std::vector<std::vector<std::uint16_t>> queries_without_key;  // [T][S]
+  /// kl, confidence, probability, removed_mass, [T][S] each, or of an autoregressive sample [T][1].
+  std::vector<std::vector<std::vector<float>>> effect;
+  std::vector<std::vector<std::uint8_t>> effect_agrees;  // likewise
 
   void write(const std::filesystem::path& file) const {
     NpzWriter writer(file);
@@ -28,11 +32,29 @@ struct PlantedTrajectory {
     writer.declare("states", ArrayType::int32, {positions});
     if (!confidence.empty()) writer.declare("confidence", ArrayType::float32, {positions});
     if (!masked_keys.empty()) writer.declare("masked_keys", ArrayType::uint8, {1, 1, positions});
+    if (!queries_without_key.empty())
+      writer.declare("queries_without_key", ArrayType::uint16, {1, 1, positions});
+    write_effect(writer);
     writer.add("prompt_length", {}, std::span(&prompt_length, 1));
     for (const auto& row : states) writer.append("states", row);
     for (const auto& row : confidence) writer.append("confidence", row);
     for (const auto& row : masked_keys) writer.append("masked_keys", row);
+    for (const auto& row : queries_without_key) writer.append("queries_without_key", row);
     writer.finish();
+  }
+
+ private:
+  void write_effect(NpzWriter& writer) const {
+    if (effect.empty()) return;
+    std::vector<std::int64_t> slice;
+    if (effect_agrees.front().size() > 1) slice = {static_cast<std::int64_t>(effect_agrees.front().size())};
+    writer.declare("effect_agrees", ArrayType::uint8, slice);
+    for (const auto& row : effect_agrees) writer.append("effect_agrees", row);
+    const char* const names[]{"effect_kl", "effect_confidence", "effect_probability", "removed_mass"};
+    for (std::size_t i = 0; i < effect.size(); ++i) {
+      writer.declare(names[i], ArrayType::float32, slice);
+      for (const auto& row : effect[i]) writer.append(names[i], row);
+    }
   }
 };
 

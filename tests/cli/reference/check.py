@@ -1,5 +1,5 @@
-"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score, or of models with
-another attention variant-forward|variant-run.
+"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score|interventions|ranks|sinks,
+or of models with another attention variant-forward|variant-run.
 
 Exit status 1 and a line for each disagreement. The reference follows the published equations in float64 and shares nothing
 with the program; what the program does differently on purpose stands in docs/methods.md.
@@ -18,7 +18,7 @@ import numpy as np
 import checkpoints
 import likelihoods
 import samplers
-from transformer import Transformer
+from transformer import Transformer, window_of
 from variants import with_variant
 
 
@@ -234,7 +234,13 @@ def denoising_case(check, name, folder, model, sampler, options, batches):
             check.same(f"{what}: proposed", got["proposed"], np.stack(right.proposed))
             check.close(f"{what}: confidence", got["confidence"], np.stack(right.confidence), 1e-4)
             check.close(f"{what}: column_sum", got["column_sum"], np.stack(right.columns), 1e-4, 1e-5)
-            if options.get("sink_top_k"):
+            if options.get("effect"):
+                for kind, right_steps in right.effects.items():
+                    check.close(f"{what}: {kind}", got[kind], np.stack(right_steps), 1e-4)
+            if options.get("sink_rank") == "own":
+                check.same(f"{what}: queries_without_key", got["queries_without_key"],
+                           np.stack([r.sum(2, dtype=np.uint16) if r.ndim == 4 else r for r in right.removed]))
+            elif options.get("sink_top_k"):
                 check.same(f"{what}: masked_keys", got["masked_keys"], np.stack(right.removed))
 
 
@@ -243,10 +249,12 @@ def autoregressive_case(check, name, config, prompts, options):
     batches = (1, 3) if options.get("sink_top_k") else (3,)
     runs = {batch: run_directory(check, folder, prompts, batch, options | {"ignore_eos": True}) for batch in batches}
     for i, prompt in enumerate(prompts):
-        ids, rows, removals = samplers.autoregressive(model, prompt, seed=11 + i, **options)
+        ids, rows, removals, effects = samplers.autoregressive(model, prompt, seed=11 + i, **options)
         for batch, samples in runs.items():
             got, what = samples[i], f"{name} {option_arguments(options)}, sample {i}, batch {batch}"
             check.same(f"{what}: ids", got["states"][-1], ids)
+            for number, kind in enumerate(samplers.EFFECTS if effects else ()):
+                check.close(f"{what}: {kind}", got[kind], [effect[number] for effect in effects], 1e-4)
             for step, row in enumerate(rows):
                 check.close(f"{what}, token {step}: last_row", got[f"last_row_{step}"], row, 1e-4)
             for step, removed in enumerate(removals, 1):
@@ -278,8 +286,48 @@ INTERVENTIONS = [
     {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-zero"}, {"sink_action": "value-mean"}]
 
 
+# Of ranks own and last in diffusion models, with each of these.
+RANKED = INTERVENTIONS + [
+    {"sink_from": "masked"}, {"exclude_self": True, "sink_control": "random"}, {"exclude_self": True, "sink_rule": "topk"},
+    {"mask_sink_ratio": 0.5}, {"epsilon": 2.0}, {"epsilon": 3.0, "sink_scale": "percent"}, {"epsilon": 0.02, "sink_scale": "mean"},
+    {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
+    {"sink_control": "matched", "cache": "dual"}, {"sink_action": "value-mean", "cache": "prefix", "cfg": 0.5},
+    {"sink_control": "bottom", "sink_positions": "masked", "cache": "prefix"},
+    {"sink_action": "scale", "sink_eta": 3, "sink_from": "masked"}, {"sink_from": "masked", "sink_control": "bottom"}]
+
+
+LENGTHS = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+
+
+def check_ranks(check):
+    lengths = LENGTHS
+    folder, model = check.model(checkpoints.llada_config(n_kv_heads=2), 2)
+    dream_folder, dream = check.model(checkpoints.dream_config(), 2)
+    for rank in ("own", "last"):
+        for number, options in enumerate(RANKED if rank == "own" else RANKED[::3]):
+            check.case(f"LLaDA, rank {rank}", denoising_case, folder, model, samplers.llada,
+                       lengths | {"sink_rank": rank} | options, batches_of(number))
+        for options in ({"sink_control": "random"}, {"cache": "dual"}):
+            check.case(f"Dream, rank {rank}", denoising_case, dream_folder, dream, samplers.dream,
+                       lengths | {"alg": "entropy", "sink_rank": rank} | options, (1, 3))
+    for rank in ("usual", "own"):
+        for options in ({}, {"cfg": 0.5, "forbid_mask": True, "sink_action": "scale", "sink_eta": 0.5},
+                        {"cache": "dual", "sink_control": "random"}, {"cache": "prefix", "sink_layers": "1", "temperature": 0.7}):
+            check.case(f"LLaDA, rank {rank}, effect", denoising_case, folder, model, samplers.llada,
+                       lengths | {"sink_rank": rank, "effect": True} | options, (1, 3))
+        for options in ({"alg": "entropy", "forbid_mask": True}, {}, {"alg": "entropy", "cache": "prefix"},
+                        {"alg": "maskgit_plus", "threshold": 0.4}):
+            check.case(f"Dream, rank {rank}, effect", denoising_case, dream_folder, dream, samplers.dream,
+                       lengths | {"sink_rank": rank, "effect": True} | options, (3,))
+    for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}, {"slot": "sink-token"}):
+        other_folder, other = check.model(llada_variant(**variant), 2)
+        for options in ({}, {"sink_action": "scale", "sink_eta": 0.25}, {"sink_action": "value-mean"}, {"sink_from": "masked"}):
+            check.case(f"LLaDA, {variant}, rank own", denoising_case, other_folder, other, samplers.llada,
+                       lengths | {"sink_rank": "own"} | options, (3,))
+
+
 def check_interventions(check):
-    lengths = {"gen_len": 16, "steps": 8, "block_len": 8, "sink_top_k": 3}
+    lengths = LENGTHS
     folder, model = check.model(checkpoints.llada_config(), 2)
     for number, options in enumerate(INTERVENTIONS + [
             {"sink_reset_at_block": True}, {"sink_control": "random", "cfg": 0.5, "temperature": 0.7},
@@ -291,7 +339,8 @@ def check_interventions(check):
                lengths | {"alg": "entropy", "sink_control": "random"}, (1, 3))
     for name, config in [("Llama", llama()), ("Mistral, window 7", mistral(sliding_window=7))]:
         for options in INTERVENTIONS + [{"sink_rank": "last"}, {"sink_rank": "columns"}, {"sink_rank": "visible"},
-                                        {"sink_rank": "visible", "sink_control": "random"}]:
+                                        {"sink_rank": "visible", "sink_control": "random"}, {"effect": True},
+                                        {"effect": True, "sink_action": "value-mean", "sink_rank": "columns"}]:
             check.case(name, autoregressive_case, config, PROMPTS, {"gen_len": 9, "sink_top_k": 2} | options)
     for variant in ({"slot": "key-value-bias"}, {"similarity": "sigmoid", "normalised": False}):
         folder, model = check.model(llada_variant(**variant), 2)
@@ -416,12 +465,91 @@ def check_score(check):
     check.case("LLaDA, sink token", llada_score, {"mc_num": 6, "batch": 3, "cfg": 0.5}, llada_variant(slot="sink-token"))
 
 
+# measure --ar
+
+def ratios(norms, position):
+    return norms[:, position] / np.delete(norms, position, 1).mean(1)
+
+
+def split_of_scores(model, seen, length, position):
+    """Means over visible (query, key) pairs of cosine and product of norms, [L, H] each: of one key and of the others."""
+    own, others = [], []
+    for layer, (q, k, _) in enumerate(seen):
+        k = np.repeat(k, model.heads // model.kv_heads, 1)
+        window, prefix = window_of(model.config, layer), model.variant.get("prefix", 0)
+        distance = np.subtract.outer(np.arange(length), np.arange(length))
+        visible = (distance >= 0) & ((distance < window) if window else True) | (np.arange(length) < prefix)
+        products = np.einsum("ih,jh->hij", np.linalg.norm(q, axis=-1), np.linalg.norm(k, axis=-1))
+        cosines = np.einsum("ihd,jhd->hij", q, k) / products
+        this = np.zeros_like(visible)
+        this[:, position] = True
+        for means, pairs in ((own, visible & this), (others, visible & ~this)):
+            means.append([[c[pairs].mean() for c in cosines], [p[pairs].mean() for p in products]])
+    return np.array(own), np.array(others)  # [L, 2, H]
+
+
+def sinks_case(check, name, config, length=20, position=0, epsilon=0.09):
+    folder, model = check.model(config, 7, tokenizer=True)
+    random = np.random.RandomState(len(name))
+    texts = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz "), length * 2)) for _ in range(5)] + ["bc"]
+    file = check.path() + ".jsonl"
+    with open(file, "w") as lines:
+        lines.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    got = json.loads(check.run("measure", "--ar", folder, "--text", file, "--length", length, "--position", position,
+                               "--epsilon", epsilon, "--dtype", "f32", "--json"))
+    check.same(f"{name}: samples", [got["samples"], got["left_out"]], [5, 1])
+    samples = []
+    for text in texts[:5]:
+        model.seen = []
+        _, maps, norms = model.forward(checkpoints.encode(text)[:length])
+        alpha = maps.sum(2) / (length - np.arange(length))
+        keys = np.array([np.linalg.norm(k, axis=-1).mean(1) for _, k, _ in model.seen])
+        values = np.array([np.linalg.norm(v, axis=-1).mean(1) for _, _, v in model.seen])
+        slot = 1 - maps.sum((2, 3)) / length
+        samples.append((alpha, slot, norms, keys, values, *split_of_scores(model, model.seen, length, position)))
+    alpha, slot, norms, keys, values, own, others = (np.array(part) for part in zip(*samples))
+    rates = 100 * (alpha > epsilon).mean((1, 2))
+    for field, right in [("sink_rate", rates.mean(0)), ("standard_error", rates.std(0, ddof=1) / np.sqrt(5)),
+                         ("alpha", alpha.mean((0, 1, 2)))]:
+        check.close(f"{name}: {field} of positions", [sink[field] for sink in got["sinks"]], right, 1e-5)
+    for field, right in [
+            ("alpha", alpha.mean(0)[:, :, position]), ("sink_rate", 100 * (alpha > epsilon).mean(0)[:, :, position]),
+            ("hidden_norm", norms.mean(0)), ("key_norm", keys.mean(0)), ("value_norm", values.mean(0)),
+            ("massive_ratio", np.mean([ratios(n, position) for n in norms], 0)),
+            ("key_ratio", np.mean([ratios(n, position) for n in keys], 0)),
+            ("value_ratio", np.mean([ratios(n, position) for n in values], 0))]:
+        check.close(f"{name}: {field}", got[field], right, 2e-4, 3e-5)
+    if model.variant.get("similarity") in ("elu-kernel", "mlp-kernel"):
+        check.same(f"{name}: query_key", [got["query_key"]], [None])
+    else:
+        for number, field in enumerate(("cosine", "norm_product")):
+            check.close(f"{name}: {field}", got["query_key"][field], own.mean(0)[:, number], 2e-4, 3e-5)
+            check.close(f"{name}: other {field}", got["query_key"]["other_" + field], others.mean(0)[:, number], 2e-4, 3e-5)
+    if "slot" in model.variant:
+        check.close(f"{name}: slot", [got["slot"]["alpha"], got["slot"]["sink_rate"]],
+                    [slot.mean(), 100 * (slot > epsilon).mean()], 1e-5)
+    else:
+        check.same(f"{name}: slot", [got["slot"]], [None])
+
+
+def check_sinks(check):
+    for name, config in [("Llama", llama()), ("Mistral, window 5", mistral(sliding_window=5)), ("Qwen3", qwen3()),
+                         ("Qwen2, window from layer 1", qwen2(use_sliding_window=True, sliding_window=7, max_window_layers=1))]:
+        check.case(name, sinks_case, config)
+    check.case("Llama, position 3", sinks_case, llama(num_key_value_heads=1), 17, 3, 0.06)
+    for name, attention in VARIANTS.items():
+        check.case(f"Llama, {name}", sinks_case, llama_variant(**attention))
+    check.case("Llama, prefix 5", sinks_case, llama_variant(prefix=5), 20, 2)
+    check.case("Llama, prefix 3, window 4", sinks_case, llama_variant({"sliding_window": 4}, prefix=3), 20, 1)
+
+
 def main():
     program, what = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         check = Check(program, folder)
         {"forward": check_forward, "run": check_run, "score": check_score,
-         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions}[what](check)
+         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions,
+         "ranks": check_ranks, "sinks": check_sinks}[what](check)
     differences = ", ".join(f"{kind} {off:.1e}" for kind, off in check.largest.items())
     print(f"{check.cases} cases, {check.failures} differences; largest distances: {differences}")
     return check.failures > 0

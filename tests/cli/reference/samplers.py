@@ -1,5 +1,7 @@
 """The denoising loops of LLaDA and Dream, with Fast-dLLM's caches and threshold, and autoregressive decoding."""
 
+import copy
+
 import numpy as np
 
 import sinks
@@ -23,26 +25,66 @@ class Row:
 
     def __init__(self, model, options, control):
         self.model, self.options, self.control = model, options, control
-        self.cache, self.columns, self.removed, self.step = Cache(), None, None, 0
+        self.cache, self.columns, self.removed, self.step, self.own = Cache(), None, None, 0, None
 
     def forward(self, ids, begin, end, masked, prompt_length, begins_block=False):
         """Logits [end - begin, V] of these positions; keys and values of all others are the kept ones."""
         self.removed = None
         forgets = begins_block and self.options["sink_reset_at_block"]
-        if self.options["sink_top_k"] and self.columns is not None and not forgets:
-            classes = np.where(masked, 2, np.where(np.arange(len(ids)) < prompt_length, 0, 1))
-            self.removed = removed_keys(self.columns, len(ids), classes, self.step, self.options, self.control)
+        key_classes = np.where(masked, 2, np.where(np.arange(len(ids)) < prompt_length, 0, 1))
+        if self.options["sink_rank"] == "own":
+            if self.own is not None and not forgets:
+                self.removed = self.own.removed(self.model.layers, self.model.heads, begin, end, key_classes, self.step, self.control)
+        elif self.options["sink_top_k"] and self.columns is not None and not forgets:
+            self.removed = removed_keys(self.columns, len(ids), key_classes, self.step, self.options, self.control)
         self.step += 1
         if begin == 0 and end == len(ids):
             self.cache = Cache()
+        # The same without the intervention, by a copy of what is kept.
+        if self.options["effect"]:
+            self.plain = self.model.forward(ids[begin:end], begin, copy.deepcopy(self.cache))[0]
         logits, maps, _ = self.model.forward(ids[begin:end], begin, self.cache, self.removed,
                                              sinks.action_of(self.options))
+        self.mass = removed_mass(maps, self.removed)
         position = np.arange(begin, end)
         classes = [~masked[begin:end] & (position < prompt_length),
                    ~masked[begin:end] & (position >= prompt_length), masked[begin:end]]
         self.by_class = np.stack([maps[:, :, rows].sum(2) for rows in classes])
-        self.columns = self.by_class.sum(0)
+        self.remember(maps if self.options["sink_from"] == "raw" else self.model.used, begin, end, key_classes)
         return logits
+
+    def remember(self, maps, begin, end, classes):
+        """Scores of the next step, of these maps [L, H, n, S]."""
+        length, own = maps.shape[3], np.arange(end - begin)
+        if self.options["sink_rank"] == "own":
+            self.own = self.own or sinks.OwnRows(self.options, length)
+            self.own.remember(maps, begin, classes)
+            return
+        if self.options["sink_rank"] == "last":
+            if end < length:
+                return
+            maps, own, begin = maps[:, :, -1:] * length, own[:1], length - 1
+        self.columns = maps.sum(2)
+        if self.options["exclude_self"]:
+            self.columns[:, :, begin + own] -= maps[:, :, own, begin + own]
+
+
+def removed_mass(maps, removed):
+    """[n]: what the removed keys had of each row of the raw maps [L, H, n, S], mean over layers and heads."""
+    if removed is None:
+        return np.zeros(maps.shape[2])
+    return (maps * (removed if removed.ndim == 4 else removed[:, :, None])).sum(3).mean((0, 1))
+
+
+EFFECTS = ("effect_kl", "effect_agrees", "effect_confidence", "effect_probability", "removed_mass")
+
+
+def effect_of(plain, changed, forbidden=()):
+    """KL(p || p'), whether the arg-max is the same, p'[x'] - p[x] and p'[x] - p[x] of one row of logits."""
+    kept = np.delete(np.arange(len(plain)), forbidden)
+    p, q = softmax(plain[kept]), softmax(changed[kept])
+    x, y = p.argmax(), q.argmax()
+    return (p * (np.log(p) - np.log(q))).sum(), x == y, q[y] - p[x], q[x] - p[x]
 
 
 class Trace:
@@ -50,6 +92,7 @@ class Trace:
 
     def __init__(self):
         self.states, self.confidence, self.proposed, self.columns, self.removed = [], [], [], [], []
+        self.effects = {name: [] for name in EFFECTS}
 
     def forward(self, ids, row):
         self.states.append(ids.copy())
@@ -58,6 +101,15 @@ class Trace:
         self.removed.append(np.zeros(shape, np.uint8) if row.removed is None else row.removed)
         self.confidence.append(np.full(len(ids), np.nan))
         self.proposed.append(np.full(len(ids), -1))
+
+    def effect(self, positions, begin, length, plain, changed, mass, forbidden):
+        """Rows of `plain`, `changed` and `mass` are those of the positions from `begin` on."""
+        step = np.full((5, length), np.nan)
+        step[1] = 255
+        for p in positions:
+            step[:, p] = *effect_of(plain[p - begin], changed[p - begin], forbidden), mass[p - begin]
+        for name, row in zip(EFFECTS, step):
+            self.effects[name].append(row)
 
     def chosen(self, positions, tokens, confidences):
         self.proposed[-1][positions] = tokens
@@ -96,11 +148,17 @@ def llada(model, prompt, seed, mask_id, **changes):
             begin, end = (0, len(ids)) if step == 0 else {
                 "none": (0, len(ids)), "prefix": (a, len(ids)), "dual": (a, b)}[o["cache"]]
             logits = row.forward(ids, begin, end, ids == mask_id, len(prompt), step == 0)
+            plain = row.plain if o["effect"] else None
             if o["cfg"] > 0:
                 blind = np.where(given, mask_id, ids)
                 u = unguided.forward(blind, begin, end, blind == mask_id, len(prompt), step == 0)
                 logits = u + (o["cfg"] + 1) * (logits - u)
+                if o["effect"]:
+                    plain = unguided.plain + (o["cfg"] + 1) * (plain - unguided.plain)
             trace.forward(ids, row)
+            if o["effect"]:
+                fills = np.flatnonzero((ids == mask_id) & (np.arange(len(ids)) >= begin) & (np.arange(len(ids)) < (b if fast else len(ids))))
+                trace.effect(fills, begin, len(ids), plain, logits, row.mass, [mask_id] * o["forbid_mask"])
             changed = llada_step(ids, logits, begin, b, schedule[step:step + 1], mask_id, random, trace, o)
             step += 1
             full = not (ids[a:b] == mask_id).any()
@@ -177,9 +235,13 @@ def dream(model, prompt, seed, mask_id, **changes):
     return trace.finish(ids)
 
 
-def shifted_logits(row, ids, begin, end, mask_id, prompt_length, o):
-    logits = row.forward(ids, begin, end, ids == mask_id, prompt_length)
-    logits = np.concatenate([logits[:1], logits[:-1]])
+def shifted_logits(row, ids, begin, end, mask_id, prompt_length, o, trace, fills=None):
+    """Of the positions from `begin` on; `fills`: those that may be filled, all masks where it is None."""
+    shift = lambda rows: np.concatenate([rows[:1], rows[:-1]])
+    logits = shift(row.forward(ids, begin, end, ids == mask_id, prompt_length))
+    if o["effect"]:
+        fills = np.flatnonzero(ids == mask_id) if fills is None else fills
+        trace.effect(fills, begin, len(ids), shift(row.plain), logits, shift(row.mass), [mask_id] * o["forbid_mask"])
     if o["forbid_mask"]:
         logits[:, mask_id] = -np.inf
     return logits
@@ -213,7 +275,7 @@ def dream_whole(model, ids, prompt_length, random, mask_id, trace, o):
     """The original loop."""
     row, times = Row(model, o, o["control"]), linspace32(1, o["eps"], o["steps"] + 1)
     for i in range(o["steps"]):
-        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
+        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o, trace)
         trace.forward(ids, row)
         masked = np.flatnonzero(ids == mask_id)
         if o["alg"] == "origin":
@@ -232,7 +294,7 @@ def dream_budget(model, ids, prompt_length, random, mask_id, trace, o):
     budget = (ids == mask_id).sum() // o["steps"]
     put_off, step = 0, 0
     while True:
-        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
+        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o, trace)
         trace.forward(ids, row)
         masked = np.flatnonzero(ids == mask_id)
         token, confidence = dream_tokens(ids, logits, 0, masked, o["alg"], random, trace, o)
@@ -252,7 +314,7 @@ def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
     times = linspace32(1, o["eps"], steps + 1)
     for a in range(prompt_length, len(ids), o["block_len"]):
         b = a + o["block_len"]
-        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o)
+        logits = shifted_logits(row, ids, 0, len(ids), mask_id, prompt_length, o, trace, [a])
         trace.forward(ids, row)
         token, _ = dream_tokens(ids, logits, 0, np.array([a]), o["alg"], random, trace, o)
         ids[a] = token[a]
@@ -261,7 +323,8 @@ def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
             if o["threshold"] is None and step == steps:
                 break
             end = len(ids) if o["cache"] == "prefix" else b
-            logits = shifted_logits(row, ids, a, end, mask_id, prompt_length, o)
+            fills = a + np.flatnonzero(ids[a:b if o["cache"] == "dual" else len(ids)] == mask_id)
+            logits = shifted_logits(row, ids, a, end, mask_id, prompt_length, o, trace, fills[fills < b])
             trace.forward(ids, row)
             masked = a + np.flatnonzero(ids[a:b] == mask_id)
             token, confidence = dream_tokens(ids, logits, a, masked, o["alg"], random, trace, o)
@@ -278,9 +341,9 @@ def dream_blocks(model, ids, prompt_length, random, mask_id, trace, o):
 # Autoregressive
 
 def autoregressive(model, prompt, gen_len, seed=0, **changes):
-    """Greedy, with kept keys: (ids, last rows [L, H, n] of each token, removed keys of each from the second on)."""
+    """Greedy, with kept keys: (ids, last rows [L, H, n] of each token, removed keys of each from the second on, effects)."""
     o = sinks.DEFAULTS | changes
-    ids, cache, rows, removals, control = list(prompt), Cache(), [], [], control_generator(seed)
+    ids, cache, rows, removals, control, effects = list(prompt), Cache(), [], [], control_generator(seed), []
     sums = queries = None  # over all queries so far: column sums [L, H, n], queries that see the key [L, n]
     for step in range(gen_len):
         removed = None
@@ -293,11 +356,14 @@ def autoregressive(model, prompt, gen_len, seed=0, **changes):
             removed = removed_keys(score, len(ids), classes, step, o, control, competing)
             removals.append(removed)
         begin = 0 if step == 0 else len(ids) - 1
+        plain = model.forward(ids[begin:], begin, copy.deepcopy(cache))[0] if o["effect"] else None
         logits, maps, _ = model.forward(ids[begin:], begin, cache, removed, sinks.action_of(o))
+        if o["effect"]:
+            effects.append((*effect_of(plain[-1], logits[-1]), removed_mass(maps, removed)[-1]))
         rows.append(maps[:, :, -1])
         grown = [(0, 0), (0, 0), (0, 1)]
         sums = maps.sum(2) if sums is None else np.pad(sums, grown) + maps.sum(2)
         seen = (maps.max(1) > 0).sum(1)
         queries = seen if queries is None else np.pad(queries, grown[1:]) + seen
         ids.append(int(logits[-1].argmax()))
-    return ids, rows, removals
+    return ids, rows, removals, effects

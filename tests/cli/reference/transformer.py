@@ -70,6 +70,7 @@ class Transformer:
             if name.endswith(("wpe.weight", "embed_positions.weight")):
                 self.position_table = tensor.astype(float)
         self.head = self.embedding if checkpoints.is_tied(config) else weights[head].astype(float)
+        self.seen = None  # a list: (q, k, v) of every layer's text, as its scores are made of them
         self.blocks = []
         for layer in range(self.layers):
             names = checkpoints.block_tensors(config)
@@ -108,16 +109,19 @@ class Transformer:
         return y
 
     def changed(self, used, v, scores, visible, gone, slots, action):
-        """Weights and values after (name, eta) is done to the keys that are `gone`; `slots` keys stand in front."""
+        """(weights, their shares, output) after (name, eta) is done to the keys that are `gone` [n or 1, S]; `slots` keys
+        stand in front."""
         name, eta = action
         if name == "remove":
-            return variants.rows_of(self.variant, scores, visible & ~gone)[0], v
+            used, shares = variants.rows_of(self.variant, scores, visible & ~gone)
+            return shares, used @ v
         if name == "scale":
             scaled = used * np.where(gone, eta, 1)
             if self.variant.get("normalised", True):
                 scaled *= np.abs(used).sum(-1, keepdims=True) / np.abs(scaled).sum(-1, keepdims=True)
-            return scaled, v
-        return used, np.where(gone[:, None], v[slots:].mean(0) if name == "value-mean" else 0, v)
+            return np.abs(scaled) / np.abs(scaled).sum(-1, keepdims=True), scaled @ v
+        other = v[slots:].mean(0) if name == "value-mean" else 0
+        return None, (used * ~gone) @ v + (used * gone).sum(-1, keepdims=True) * other
 
     def attention(self, h, layer, positions, cache, removed, maps, action):
         """One block's attention; keys are cached before RoPE. Appends the raw map [H, n, S] to `maps`."""
@@ -131,15 +135,20 @@ class Transformer:
         everywhere = np.arange(len(k))
         if variants.positions_of(self.config) == "rope":
             q, k = self.rotate(q, positions), self.rotate(k, everywhere)
+        if self.seen is not None:
+            text = slice(0 if self.sink_token is None else 1, None)
+            self.seen.append((q[text], k[text], v[text]))
         distance = positions[:, None] - everywhere
         visible = self.visible(distance, everywhere, layer)
-        outputs, raw = [], []
+        outputs, raw, changed = [], [], []
         for head in range(self.heads):
-            gone = None if removed is None else removed[layer, head] > 0
-            used, shares, values = self.head_rows(block, head, q, k, v, distance, visible, gone, action)
+            gone = None if removed is None else np.atleast_2d(removed[layer, head] > 0)
+            output, shares, shares_used = self.head_rows(block, head, q, k, v, distance, visible, gone, action)
             raw.append(shares)
-            outputs.append(used @ values + (block["bias_out"][head] if "bias_out" in block else 0))
+            changed.append(shares_used)
+            outputs.append(output + (block["bias_out"][head] if "bias_out" in block else 0))
         maps.append(np.stack(raw))
+        self.used.append(np.stack(changed))
         return self.linear(np.concatenate(outputs, -1), block, "o_proj")
 
     def visible(self, distance, everywhere, layer):
@@ -156,7 +165,7 @@ class Transformer:
         return visible
 
     def head_rows(self, block, head, q, k, v, distance, visible, gone, action):
-        """(what weighs the values, the raw shares of the text's keys, the values) of one head."""
+        """(output, the raw shares of the text's keys, the shares after the action) of one head."""
         kv_head = head // (self.heads // self.kv_heads)
         q, k, v = q[:, head], k[:, kv_head], v[:, kv_head]
         bias = np.zeros(distance.shape) + variants.position_bias(
@@ -169,17 +178,23 @@ class Transformer:
             bias[:, 0] = bias[0] = 0
         scores = variants.scores_of(self.variant, block, q, k, bias)
         used, shares = variants.rows_of(self.variant, scores, visible)
+        output, shares_used = used @ v, shares
         if gone is not None:
-            slots = len(k) - len(gone)
-            used, v = self.changed(used, v, scores, visible, np.pad(gone, (slots, 0)), slots, action)
+            slots = len(k) - gone.shape[1]
+            gone = np.pad(gone, ((len(q) - len(gone) if len(gone) > 1 else 0, 0), (slots, 0)))  # a sink token loses nothing
+            after, output = self.changed(used, v, scores, visible, gone, slots, action)
+            shares_used = shares if after is None else after
         text = slice(1, None) if len(k) > distance.shape[1] or self.sink_token is not None else slice(None)
-        return used, shares[:, text], v
+        return output, shares[:, text], shares_used[:, text]
 
     def forward(self, ids, first=0, cache=None, removed=None, action=("remove", 1)):
-        """ids stand at positions first, first + 1, ...; to `removed` [L, H, S] keys the action is done.
+        """ids stand at positions first, first + 1, ...; to `removed` [L, H, S] keys, or those of each query
+        [L, H, n, S], the action is done.
 
-        Returns logits [n, V], raw attention maps [L, H, n, S] and norms of the residual stream [L + 1, n].
+        Returns logits [n, V], raw attention maps [L, H, n, S] and norms of the residual stream [L + 1, n]; the maps after
+        the action stay in `used`.
         """
+        self.used = []
         cache = Cache() if cache is None else cache
         x, positions = self.embed(ids, first)
         maps, norms = [], [np.linalg.norm(x, axis=-1)]
@@ -193,6 +208,7 @@ class Transformer:
             norms.append(np.linalg.norm(x, axis=-1))
         text = slice(len(x) - len(ids), None)  # without the sink token
         logits = (x if self.post_norm else self.norm(x, self.last_norm)) @ self.head.T
+        self.used = np.stack(self.used)[:, :, text]
         return logits[text], np.stack(maps)[:, :, text], np.stack(norms)[:, text]
 
     def embed(self, ids, first):
