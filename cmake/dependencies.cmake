@@ -11,6 +11,7 @@ pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET GLOBAL libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET GLOBAL libutf8proc)
 
 if(NOT SINKSCOPE_FUZZ)
+  pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   # By hand: Debian's dnnl-config.cmake insists on an OpenCL that the CPU library does not use.
   find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

@@ -57,5 +57,5 @@ function(sinkscope_library name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name}
     PUBLIC fmt::fmt nlohmann_json::nlohmann_json sinkscope::torch
-    PRIVATE CURL::libcurl OpenSSL::Crypto ZLIB::ZLIB PkgConfig::pcre2 PkgConfig::utf8proc sinkscope::dnnl OpenMP::OpenMP_CXX)
+    PRIVATE CURL::libcurl OpenSSL::Crypto ZLIB::ZLIB PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::seccomp sinkscope::dnnl OpenMP::OpenMP_CXX)
 endfunction()

@@ -41,6 +41,16 @@ enum class Head {
   none,        ///< nothing: ForwardResult::hidden, for Transformer::logits_of
 };
 
+/// What the attention of one layer compares, of all N tokens; q and k as the scores are made of them, normed
+/// and rotated where the model does so. In the dtype and on the device of the model; views of the pass's
+/// buffers, void when the call is over.
+struct HeadStates {
+  std::int64_t layer = 0;
+  const at::Tensor& query;  // [N, H, head_dim]
+  const at::Tensor& key;    // [N, Hkv, head_dim]
+  const at::Tensor& value;  // likewise
+};
+
 struct ForwardRequest {
   const TokenBatch& tokens;
   /// The tokens whose predictions are wanted, ascending indices into the batch; none: all of them. The last
@@ -51,6 +61,8 @@ struct ForwardRequest {
   Capture capture = Capture::none;
   std::vector<LayerHead> maps = {};  // full attention maps of these
   bool hidden_norms = false;
+  /// Called for every layer, in order, before its attention.
+  std::function<void(const HeadStates&)> look = {};
   /// [L, H, K], 1 = this key is removed from every query of that layer and head before the softmax, or
   /// changed otherwise, as `change` says. Null: none.
   const std::uint8_t* removed = nullptr;

@@ -58,10 +58,6 @@ std::vector<std::int64_t> parse_positions(const std::string& text) {
   }
 }
 
-std::string_view short_name(at::ScalarType dtype) {
-  return dtype == at::kBFloat16 ? "bf16" : dtype == at::kHalf ? "f16" : "f32";
-}
-
 std::string_view short_name(ProductType type) {
   return type == ProductType::bf16 ? "bf16" : type == ProductType::int8 ? "int8" : "f32";
 }
@@ -78,7 +74,7 @@ OrderedJson timing_json(const SpeedReport& report, Work work) {
 OrderedJson to_json(const BenchModel& bench, const SpeedReport& report) {
   const RunMachine machine = describe_machine(bench.threads, bench.transformer.device().str());
   OrderedJson json{{"model", bench.options.model},
-                   {"dtype", short_name(bench.transformer.dtype())},
+                   {"dtype", dtype_option(bench.transformer.dtype())},
                    {"weights", bench.options.common.weights},
                    {"positions", report.positions},
                    {"masked_positions", report.masked},
@@ -128,7 +124,7 @@ std::string table_row(const SpeedReport& report, Work work) {
 
 void print_table(const BenchModel& bench, const SpeedReport& report) {
   fmt::print("{}: {}{}, {} positions ({} masked), {} threads, medians of {} rounds\n", bench.options.model,
-             short_name(bench.transformer.dtype()),
+             dtype_option(bench.transformer.dtype()),
              report.ceiling_type == ProductType::int8 ? ", int8 weights" : "", report.positions,
              report.masked, bench.threads, bench.options.repeat);
   fmt::print("{:<8} {:>10} {:>10} {:>12} {:>10} {:>11}\n", "", "seconds", "GFLOP/s", "of ceiling", "tokens/s",

@@ -9,6 +9,8 @@
 namespace sinkscope {
 
 void add_run_command(CLI::App& program);
+void add_eval_command(CLI::App& program);
+void add_merge_command(CLI::App& program);
 void add_measure_command(CLI::App& program);
 void add_compare_command(CLI::App& program);
 void add_forward_command(CLI::App& program);

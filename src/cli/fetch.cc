@@ -14,6 +14,8 @@
 #include "cli/commands.h"
 #include "cli/option_table.h"
 #include "cli/progress.h"
+#include "eval/grid.h"
+#include "hub/dataset.h"
 
 namespace sinkscope {
 namespace {
@@ -27,6 +29,8 @@ constexpr std::size_t most_names = 5;
 
 struct FetchCommand {
   std::string id;
+  std::string datasets;
+  std::string data_dir = "data";
   FetchOptions options;
   bool quiet = false;
   bool json = false;
@@ -160,7 +164,9 @@ void check_range(const char* name, int value, int least, int most) {
 }
 
 void check_options(FetchCommand& command) {
-  const auto id = parse_hub_id(command.id);
+  if (command.id.empty() == command.datasets.empty())
+    throw UsageError("give a model's ID, or --dataset and names of {}", fmt::join(dataset_names(), ", "));
+  const auto id = command.id.empty() ? std::optional<HubId>(HubId{}) : parse_hub_id(command.id);
   if (!id)
     throw UsageError("{} is no Hugging Face id; ORG/NAME or ORG/NAME@REVISION would be right, like {}",
                      json_line(Json(command.id)), "GSAI-ML/LLaDA-8B-Instruct");
@@ -173,8 +179,29 @@ void check_options(FetchCommand& command) {
     throw UsageError("--retry-wait is {}; it must be from 0 to {} seconds", wait, longest_backoff);
 }
 
+void fetch_datasets(const FetchCommand& command) {
+  Screen screen(command.quiet);
+  DatasetOptions options{command.options.timeout, command.options.retry,
+                         [&](const std::string& line) { screen.line(line); }};
+  OrderedJson files = OrderedJson::array();
+  for (const std::string& name : parse_names(command.datasets, "--dataset"))
+    for (const DatasetFile& file : dataset_files(name)) {
+      const bool fetched = fetch_dataset_file(file, command.data_dir, options);
+      screen.line(fmt::format("{}: {}{}", file.name, fetched ? "fetched" : "there already",
+                              file.sha256.empty() ? " (no checksum is pinned)" : ", checksum right"));
+      files.push_back(
+          {{"name", file.name}, {"url", file.url}, {"sha256", file.sha256}, {"downloaded", fetched}});
+    }
+  const std::string folder = std::filesystem::absolute(command.data_dir).lexically_normal().string();
+  if (command.json)
+    fmt::print("{}\n", json_line(OrderedJson{{"directory", folder}, {"files", std::move(files)}}));
+  else
+    fmt::print("{}\n", folder);
+}
+
 void fetch_command(FetchCommand& command) {
   check_options(command);
+  if (!command.datasets.empty()) return fetch_datasets(command);
   const FetchReport report = fetch(command, hub_settings());
   if (command.json)
     fmt::print("{}\n", json_line(to_json(report, command.options.id)));
@@ -187,10 +214,15 @@ void fetch_command(FetchCommand& command) {
 void add_fetch_command(CLI::App& program) {
   auto command = std::make_shared<FetchCommand>();
   FetchOptions& options = command->options;
-  CLI::App* app =
-      program.add_subcommand("fetch", "Download a model from the Hugging Face hub into its cache");
+  CLI::App* app = program.add_subcommand(
+      "fetch", "Download a model from the Hugging Face hub into its cache, or benchmark data");
   OptionTable table(*app);
-  app->add_option("ID", command->id, "ORG/NAME, ORG/NAME@REVISION, LLaDA, Dream or MMaDA")->required();
+  app->add_option("ID", command->id, "ORG/NAME, ORG/NAME@REVISION, LLaDA, Dream or MMaDA");
+  table
+      .option("dataset", command->datasets,
+              fmt::format("benchmark data instead, comma-separated: {}", fmt::join(dataset_names(), ", ")))
+      ->type_name("NAMES");
+  table.option("data-dir", command->data_dir, "with --dataset: the folder they go to");
   table
       .repeatable("include", options.include,
                   "only files that match, like \"*.safetensors\" [what this program reads]")

@@ -11,6 +11,7 @@
 
 #include "cli/deviation.h"
 #include "cli/progress.h"
+#include "cli/shard.h"
 
 namespace sinkscope {
 namespace {
@@ -166,11 +167,11 @@ class RunProgress {
   std::int64_t steps_ = 0;
 };
 
-void report(const SampleRecord& record, bool quiet) {
+void report(const SampleRecord& record, bool shows_text, bool quiet) {
   const std::string text = fmt::format("[{}] {}\n", record.index, record.text);
   static bool lost = false;
   // Whoever read the texts may be gone; the run is in its files and goes on.
-  if (!lost && (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)) {
+  if (shows_text && !lost && (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)) {
     lost = true;
     note(false,
          "standard output cannot be written any more; the run goes on, its texts are in samples.jsonl");
@@ -222,7 +223,7 @@ void end_sample(Run& run, std::int64_t index, const SampleResult& result, double
   const SampleRecord record = record_of(index, run.prompt(index), result, seconds, run.tokenizer,
                                         run.model.config(), run.options.sampling.stop);
   run.directory.add_sample(record);
-  report(record, run.options.common.quiet);
+  report(record, run.options.shows_texts, run.options.common.quiet);
 }
 
 // The same batch without threshold and cache: what the quick ways are measured against.
@@ -309,9 +310,10 @@ Sampler choose_sampler(const SamplingOptions& options, Generation generation, co
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
                       const std::vector<PreparedPrompt>& prompts, const Sampler& sampler,
                       const RunOptions& options, RunDirectory& directory) {
+  const Shard shard = parse_shard(options.shard);
   std::vector<std::int64_t> pending;
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(prompts.size()); ++index)
-    if (!directory.finished().contains(index)) pending.push_back(index);
+    if (shard.has(index) && !directory.finished().contains(index)) pending.push_back(index);
   if (options.batch > 1) schedule_by_length(pending, prompts);
   const bool autoregressive = std::holds_alternative<AutoregressiveOptions>(sampler);
   const std::int64_t steps = autoregressive ? options.sampling.gen_len : options.sampling.steps;

@@ -25,8 +25,8 @@ using Sampler = std::variant<LladaOptions, DreamOptions, AutoregressiveOptions>;
 Sampler choose_sampler(const SamplingOptions& options, Generation generation, const SpecialIds& ids);
 
 /// Generates what is not finished yet, batch by batch, and writes each sample as it ends: its arrays stream
-/// to disk step by step, its line follows. Prints each text to stdout. Throws the first error; finished
-/// samples stay.
+/// to disk step by step, its line follows. Of a shard only the shard's samples. Prints each text to stdout
+/// unless the options say not to. Throws the first error; finished samples stay.
 void generate_samples(const Transformer& model, const std::optional<Tokenizer>& tokenizer,
                       const std::vector<PreparedPrompt>& prompts, const Sampler& sampler,
                       const RunOptions& options, RunDirectory& directory);

@@ -48,6 +48,10 @@ at::ScalarType parse_dtype(const std::string& name) {
   throw UsageError("--dtype {} is unknown; it takes f32, bf16 or f16", name);
 }
 
+std::string_view dtype_option(at::ScalarType dtype) {
+  return dtype == at::kBFloat16 ? "bf16" : dtype == at::kHalf ? "f16" : "f32";
+}
+
 ComputeDtype choose_dtype(const ModelOptions& options, const ModelConfig& config, const at::Device& device) {
   if (!options.dtype.empty()) return {parse_dtype(options.dtype), ""};  // place() has refused f16 on the CPU
   if (config.weights_dtype == DType::bf16) return {at::kBFloat16, ""};

@@ -27,6 +27,9 @@ at::Device parse_device(const std::string& name);
 /// "f32", "bf16", "f16". Throws UsageError for others.
 at::ScalarType parse_dtype(const std::string& name);
 
+/// The reverse.
+std::string_view dtype_option(at::ScalarType dtype);
+
 /// The dtype to run in: --dtype, else the checkpoint's. Float16 does not run on the CPU: asked for, it is
 /// refused; as the checkpoint's own it becomes float32, which `note` then says.
 struct ComputeDtype {

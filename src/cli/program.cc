@@ -25,6 +25,8 @@ void add_commands(CLI::App& program) {
   program.set_version_flag("--version", "sinkscope " SINKSCOPE_VERSION);
   program.get_formatter()->column_width(34);
   add_run_command(program);
+  add_eval_command(program);
+  add_merge_command(program);
   add_measure_command(program);
   add_compare_command(program);
   add_forward_command(program);

@@ -2,6 +2,8 @@
 
 #include <sinkscope/error.h>
 
+#include "cli/shard.h"
+
 namespace sinkscope {
 namespace {
 
@@ -28,6 +30,11 @@ void declare_prompts(OptionTable& table, RunOptions& options) {
 void declare_run(OptionTable& table, RunOptions& options) {
   table.option("seed", options.seed, "sample i draws from its own generator, seeded with seed + i");
   table.option("batch", options.batch, "samples that run together; the results do not depend on it");
+  table
+      .option(
+          "shard", options.shard,
+          "only every N-th sample from the I-th on, from 0; default: what torchrun, mpirun or srun say [all]")
+      ->type_name("I/N");
   table.flag("deviation", options.deviation,
              "with --threshold or --cache: also run without them, and print how far the results are apart");
 }
@@ -55,6 +62,7 @@ void declare_run_options(CLI::App& command, OptionTable& table, RunOptions& opti
   declare_prompts(table, options);
   declare_sampling(table, options.sampling);
   declare_run(table, options);
+  declare_sink_choice(table, options.sampling);
   declare_sinks(table, options.sampling);
   declare_recording(table, options);
   declare_model_options(table, options.common);
@@ -69,6 +77,7 @@ void resolve(RunOptions& options) {
     throw UsageError(
         "--deviation compares a run with --threshold or --cache with the exact one; give one of them");
   validate(options.chat);
+  (void)parse_shard(options.shard);
   if (!options.run_dir.empty() && !options.resume.empty())
     throw UsageError("--run-dir starts a run and --resume goes on with one; give one of them");
 }

@@ -25,6 +25,8 @@ struct RunOptions {
   std::int64_t seed = 0;
   std::int64_t batch = 1;
   bool deviation = false;
+  std::string shard;        // "2/8": every eighth sample from the third on; empty: all
+  bool shows_texts = true;  // on standard output
 
   ModelOptions common;
   std::string out = "runs";

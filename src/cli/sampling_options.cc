@@ -72,6 +72,12 @@ void declare_sampling(OptionTable& table, SamplingOptions& s) {
   table.option("gen-len", s.gen_len, "tokens to generate; LLaDA: a multiple of --block-len");
   table.option("steps", s.steps, "denoising steps; LLaDA: a multiple of the number of blocks");
   table.option("block-len", s.block_len, "tokens of a block; blocks fill from left to right");
+  declare_sampling_rules(table, s);
+  table.flag("ignore-eos", s.ignore_eos, "autoregressive: do not stop at an end token");
+  table.repeatable("stop", s.stop, "autoregressive: stop behind this text; repeatable");
+}
+
+void declare_sampling_rules(OptionTable& table, SamplingOptions& s) {
   table.option("temperature", s.temperature, "0 takes the most likely token");
   table.option("cfg", s.cfg, "LLaDA: classifier-free guidance scale; 0 = off, else two rows a sample");
   table.choice("remasking", s.remasking, {"low_confidence", "random"},
@@ -95,13 +101,22 @@ void declare_sampling(OptionTable& table, SamplingOptions& s) {
                "open every token at least this sure, one in any case [by schedule]");
   table.choice("cache", s.cache, {"none", "prefix", "dual"},
                "keep keys and values before the block, or around it; the result differs");
-  table.flag("ignore-eos", s.ignore_eos, "autoregressive: do not stop at an end token");
-  table.repeatable("stop", s.stop, "autoregressive: stop behind this text; repeatable");
+}
+
+void declare_sink_choice(OptionTable& table, SamplingOptions& options) {
+  table.option("sink-top-k", options.sinks.top_k, "mask the K largest sinks of each layer and head; 0 = off");
+  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible", "own"},
+               "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
+               "models), the mean of the queries that see them (autoregressive), or for each query by its own "
+               "row, which loses keys of its own (diffusion)");
+  table.choice(
+      "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
+      "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
+      "drawn from the same position class");
 }
 
 void declare_sinks(OptionTable& table, SamplingOptions& options) {
   InterventionOptions& sinks = options.sinks;
-  table.option("sink-top-k", sinks.top_k, "mask the K largest sinks of each layer and head; 0 = off");
   table.option("epsilon", sinks.epsilon,
                "of rule paper, on --sink-scale: how far above the mean of the others");
   table.choice("sink-rule", options.sink_rule, {"paper", "topk"}, "which keys are candidates");
@@ -112,14 +127,6 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
   table.flag("exclude-self", sinks.exclude_self, "leave a token's attention to itself out of its column");
   table.option("mask-sink-ratio", sinks.mask_sink_ratio,
                "mask the first ceil(ratio * count) of the picked keys");
-  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible", "own"},
-               "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
-               "models), the mean of the queries that see them (autoregressive), or for each query by its own "
-               "row, which loses keys of its own (diffusion)");
-  table.choice(
-      "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
-      "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
-      "drawn from the same position class");
   table.choice(
       "sink-action", options.sink_action, {"remove", "scale", "value-zero", "value-mean"},
       "what masking does: no attention to the keys; their attention times --sink-eta, rows sum to 1 again; "

@@ -54,6 +54,10 @@ struct SamplingOptions {
 };
 
 void declare_sampling(OptionTable& table, SamplingOptions& options);
+/// Those that say how tokens are chosen, not how many.
+void declare_sampling_rules(OptionTable& table, SamplingOptions& options);
+/// --sink-top-k, --sink-rank and --sink-control, one of each; `eval` takes lists of them.
+void declare_sink_choice(OptionTable& table, SamplingOptions& options);
 void declare_sinks(OptionTable& table, SamplingOptions& options);
 
 /// Parses what are names on the command line. Throws UsageError naming the option.

@@ -66,7 +66,7 @@ RopeOptions rope_options(const ModelConfig& config, at::ScalarType dtype) {
 
 bool observes(const ForwardRequest& request) {
   return request.capture != Capture::none || !request.maps.empty() || request.removed != nullptr ||
-         request.row_removed.keys != nullptr || request.rows.asks();
+         request.row_removed.keys != nullptr || request.rows.asks() || request.look != nullptr;
 }
 
 // Rows of the embedding in the storage dtype, cast to the model's; into x where there is room.
@@ -271,14 +271,18 @@ void ForwardPass::attend(std::int64_t layer, const PassRows& outputs) {
   const auto heads_of = [&](const at::Tensor& t, std::int64_t heads) {
     return t.view({t.size(0), heads, config_.head_dim});
   };
+  const at::Tensor query = heads_of(buffers.query, config_.heads);
+  if (request_.look)
+    request_.look(
+        {layer, query, heads_of(buffers.key, config_.kv_heads), heads_of(buffers.value, config_.kv_heads)});
   const auto [key_rows, value_rows] = keys_and_values(layer, buffers);
   const at::Tensor keys = heads_of(key_rows, config_.kv_heads);
   const at::Tensor values = heads_of(value_rows, config_.kv_heads);
   const AttentionLayout layout{request_.tokens.offsets,  request_.tokens.query_class, keys_, config_.causal(),
                                config_.window_of(layer), config_.attention.prefix};
   AttentionObservation seen = workspace_.observation.layer(layer);
-  attention(weights_.backend, heads_of(buffers.query, config_.heads), keys, values, layout,
-            attention_request(layer, queries, outputs), buffers.output, seen);
+  attention(weights_.backend, query, keys, values, layout, attention_request(layer, queries, outputs),
+            buffers.output, seen);
   workspace_.observation.end_layer(layer, seen);
   if (request_.capture == Capture::full)
     workspace_.observation.set_value_norm(layer, norms_of_values(values));

@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer files: PCRE2 compiled just in time, with limits instead of blow-ups.
+// Regular expressions of tokenizer files.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,8 @@
 #include "text/span.h"
 
 namespace sinkscope {
+
+class Pcre2Pattern;
 
 /// One compiled pattern. Immutable after construction, so it may be used from many threads at once; copies
 /// share it.
@@ -25,8 +27,7 @@ class Regex {
   void find(std::string_view text, std::size_t offset, std::vector<MatchedSpan>& out) const;
 
  private:
-  struct Compiled;
-  std::shared_ptr<const Compiled> compiled_;
+  std::shared_ptr<const Pcre2Pattern> compiled_;
 };
 
 }  // namespace sinkscope

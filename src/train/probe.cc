@@ -56,7 +56,8 @@ void Prober::count_norms(const at::Tensor& entering) {
 
 void Prober::count_map(std::int64_t row, std::span<const float> columns) {
   const auto positions = static_cast<double>(columns.size());
-  const double alpha = columns[0] / positions;
+  const std::vector<double> alphas = visible_means(columns, model_.config().causal());
+  const double alpha = alphas[0];
   counts_.maps += 1;
   counts_.alpha_first += alpha;
   counts_.largest += *std::max_element(columns.begin(), columns.end());
@@ -73,8 +74,7 @@ void Prober::count_map(std::int64_t row, std::span<const float> columns) {
   counts_.maps_with_slot_sink += slot > sink_epsilon_of_means ? 1 : 0;
   counts_.first_sinks.resize(std::min(most_first_positions, columns.size()));
   for (std::size_t k = 0; k < counts_.first_sinks.size(); ++k)
-    counts_.first_sinks[k] +=
-        columns[k] / (positions - static_cast<double>(k)) > sink_epsilon_of_means ? 1 : 0;
+    counts_.first_sinks[k] += alphas[k] > sink_epsilon_of_means ? 1 : 0;
 }
 
 void Prober::look(const LayerStates& states) {

@@ -29,5 +29,7 @@ TEST(Reference, RanksAndEffectsOfInterventions) { expect_agreement("ranks"); }
 
 TEST(Reference, ScoreOfEveryLikelihood) { expect_agreement("score"); }
 
+TEST(Reference, SinksAndNormsOfAutoregressiveModels) { expect_agreement("sinks"); }
+
 }  // namespace
 }  // namespace sinkscope

@@ -164,6 +164,27 @@ TEST(Transformer, LookingChangesNothing) {
   EXPECT_TRUE(at::equal(blind, seen));
 }
 
+// Even where the last block would compute for one token alone.
+TEST(Transformer, EveryLayersHeadsAreHandedOut) {
+  const Transformer model = load("tiny-llada");
+  const ModelConfig& config = model.config();
+  const TokenBatch batch = batch_of({{3, 1, 4, 1, 5}, {9, 2, 6}});
+  const ForwardResult plain = model.forward({.tokens = batch, .capture = Capture::full});
+  std::vector<std::int64_t> layers;
+  ForwardRequest request{.tokens = batch, .wanted = std::vector<std::int64_t>{2}};
+  request.look = [&](const HeadStates& states) {
+    layers.push_back(states.layer);
+    EXPECT_EQ(states.query.sizes(), at::IntArrayRef({8, config.heads, config.head_dim}));
+    EXPECT_EQ(states.key.sizes(), at::IntArrayRef({8, config.kv_heads, config.head_dim}));
+    const at::Tensor norms = states.value.to(at::kFloat).norm(2, -1).t();
+    EXPECT_TRUE(near(norms, plain.observation.value_norm[states.layer], 1e-5));
+  };
+  const ForwardResult looked = model.forward(request);
+  EXPECT_EQ(std::ssize(layers), config.layers);
+  EXPECT_TRUE(std::is_sorted(layers.begin(), layers.end()));
+  EXPECT_TRUE(near(looked.logits[0], plain.logits[2], 1e-5));
+}
+
 TEST(Transformer, RemovingNothingIsTheSameToTheBit) {
   const Transformer model = load("llada-random");
   const TokenBatch batch = batch_of({{5, 6, 7, 8, 299, 299}});

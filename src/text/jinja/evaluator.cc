@@ -41,7 +41,8 @@ void check_depth(int depth) {
 
 }  // namespace
 
-Evaluator::Evaluator(const Context& context, Work& work) : context_(context), work_(work) {}
+Evaluator::Evaluator(const Context& context, Work& work, bool strict)
+    : context_(context), work_(work), strict_(strict) {}
 
 std::string Evaluator::run(const Block& body) {
   std::string text;
@@ -75,7 +76,10 @@ Evaluator::Flow Evaluator::run(const Data& node, Scope& /*scope*/) {
 }
 
 Evaluator::Flow Evaluator::run(const Output& node, Scope& scope) {
-  print(to_text(work_, evaluate(*node.value, scope)));
+  const Value value = evaluate(*node.value, scope);
+  const Undefined* const undefined = get<Undefined>(value);
+  if (strict_ && undefined != nullptr) throw_undefined(*undefined);
+  print(to_text(work_, value));
   return Flow::normal;
 }
 

@@ -14,7 +14,7 @@ namespace sinkscope::jinja {
 /// One rendering. Throws TemplateError and TemplateRefusal; line() is then where.
 class Evaluator {
  public:
-  Evaluator(const Context& context, Work& work);
+  Evaluator(const Context& context, Work& work, bool strict);
 
   std::string run(const Block& body);
   int line() const { return line_; }
@@ -64,6 +64,7 @@ class Evaluator {
 
   const Context& context_;
   Work& work_;
+  bool strict_;  // printing an undefined value is an error
   Scope root_;
   std::deque<Namespace> namespaces_;  // stay where they are
   std::string* out_ = nullptr;

@@ -16,7 +16,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_'; }
 
-// Every line ends in \n, and one at the very end is dropped.
+// Every line ends in \n.
 std::string normalize_newlines(std::string_view program) {
   std::string out;
   out.reserve(program.size());
@@ -28,13 +28,12 @@ std::string normalize_newlines(std::string_view program) {
     out.push_back('\n');
     if (i + 1 < program.size() && program[i + 1] == '\n') ++i;
   }
-  if (!out.empty() && out.back() == '\n') out.pop_back();
   return out;
 }
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view program) : program_(program) {}
+  Lexer(std::string_view program, bool trim_blocks) : program_(program), trim_blocks_(trim_blocks) {}
 
   std::vector<Token> tokenize() {
     while (position_ < program_.size()) {
@@ -84,7 +83,7 @@ class Lexer {
     std::string_view data = program_.substr(position_, tag - position_);
     if (sign == '-') {
       data = strip_space(data, Ends::right);
-    } else if (sign != '+' && !is_output) {
+    } else if (trim_blocks_ && sign != '+' && !is_output) {
       // lstrip_blocks: white space between the start of the line and the tag.
       const std::size_t newline = data.rfind('\n');
       const std::size_t line = newline == std::string_view::npos ? 0 : newline + 1;
@@ -102,7 +101,8 @@ class Lexer {
     std::size_t end = position_ + close.size() + (minus || program_[position_] == '+' ? 1 : 0);
     if (minus)
       end = skip_space(end);
-    else if (close != "}}" && end == begin + close.size() && end < program_.size() && program_[end] == '\n')
+    else if (trim_blocks_ && close != "}}" && end == begin + close.size() && end < program_.size() &&
+             program_[end] == '\n')
       ++end;
     move_to(end);
     at_line_start_ = program_[end - 1] == '\n';
@@ -307,6 +307,7 @@ class Lexer {
   }
 
   std::string_view program_;
+  bool trim_blocks_;
   std::size_t position_ = 0;
   int line_ = 1;
   bool at_line_start_ = true;  // the tag before, if any, ended with a newline
@@ -315,9 +316,10 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> tokenize(std::string_view program) {
-  const std::string normal = normalize_newlines(program);
-  return Lexer(normal).tokenize();
+std::vector<Token> tokenize(std::string_view program, const Dialect& dialect) {
+  std::string normal = normalize_newlines(program);
+  if (!dialect.keep_trailing_newline && normal.ends_with('\n')) normal.pop_back();
+  return Lexer(normal, dialect.trim_blocks).tokenize();
 }
 
 }  // namespace sinkscope::jinja

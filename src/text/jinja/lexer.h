@@ -27,8 +27,14 @@ struct Token {
   int line = 1;
 };
 
-/// The tokens of a program, the last one `end`. trim_blocks and lstrip_blocks are on, as transformers has
-/// them. `program` is valid UTF-8. Throws SyntaxError (syntax.h).
-std::vector<Token> tokenize(std::string_view program);
+/// How Jinja2 is set up; the defaults are transformers' for chat templates.
+struct Dialect {
+  bool trim_blocks = true;             ///< the line feed behind a block tag goes, and the space before one
+  bool keep_trailing_newline = false;  ///< one at the very end of the program stays
+  bool strict = false;                 ///< printing an undefined value is an error, not ""
+};
+
+/// The tokens of a program, the last one `end`. `program` is valid UTF-8. Throws SyntaxError (syntax.h).
+std::vector<Token> tokenize(std::string_view program, const Dialect& dialect);
 
 }  // namespace sinkscope::jinja

@@ -693,6 +693,8 @@ class Parser {
 
 }  // namespace
 
-Block parse(std::string_view program) { return Parser(tokenize(program)).parse_program(); }
+Block parse(std::string_view program, const Dialect& dialect) {
+  return Parser(tokenize(program, dialect)).parse_program();
+}
 
 }  // namespace sinkscope::jinja

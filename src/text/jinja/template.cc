@@ -8,18 +8,18 @@
 
 namespace sinkscope::jinja {
 
-Template::Template(std::string_view program, std::string where, std::string advice)
-    : where_(std::move(where)), advice_(std::move(advice)) {
+Template::Template(std::string_view program, std::string where, std::string advice, const Dialect& dialect)
+    : where_(std::move(where)), advice_(std::move(advice)), strict_(dialect.strict) {
   if (!is_valid_utf8(program)) throw Error("{} is not valid UTF-8", where_);
   try {
-    body_ = parse(program);
+    body_ = parse(program, dialect);
   } catch (const SyntaxError& error) {
     throw Error("{} line {}: {}; {}", where_, error.line(), error.what(), advice_);
   }
 }
 
 std::string Template::render(const Context& context, Work& work) const {
-  Evaluator evaluator(context, work);
+  Evaluator evaluator(context, work, strict_);
   try {
     return evaluator.run(body_);
   } catch (const TemplateError& error) {

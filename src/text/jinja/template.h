@@ -1,4 +1,4 @@
-// A small, strict and safe evaluator of the part of Jinja2 that chat templates use.
+// A small and safe evaluator of the part of Jinja2 that chat templates and benchmark tasks use.
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/jinja/lexer.h"
 #include "text/jinja/syntax.h"
 
 namespace sinkscope::jinja {
@@ -21,7 +22,7 @@ struct Context {
 class Template {
  public:
   /// `where` names it in errors. Throws Error with `where`, the line, what is wrong there and `advice`.
-  Template(std::string_view program, std::string where, std::string advice);
+  Template(std::string_view program, std::string where, std::string advice, const Dialect& dialect = {});
 
   /// The text. Whatever the template does, this ends: with an Error when it needs more time, memory or depth
   /// than the limits in work.h, when it uses what is not supported, and when it calls raise_exception, whose
@@ -30,6 +31,7 @@ class Template {
 
  private:
   std::string where_, advice_;
+  bool strict_;
   Block body_;
 };
 

@@ -1,5 +1,5 @@
-"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score|interventions|ranks, or of
-models with another attention variant-forward|variant-run.
+"""Runs the built program and this folder's reference on random models: check.py PROGRAM forward|run|score|interventions|ranks|sinks,
+or of models with another attention variant-forward|variant-run.
 
 Exit status 1 and a line for each disagreement. The reference follows the published equations in float64 and shares nothing
 with the program; what the program does differently on purpose stands in docs/methods.md.
@@ -18,7 +18,7 @@ import numpy as np
 import checkpoints
 import likelihoods
 import samplers
-from transformer import Transformer
+from transformer import Transformer, window_of
 from variants import with_variant
 
 
@@ -465,12 +465,91 @@ def check_score(check):
     check.case("LLaDA, sink token", llada_score, {"mc_num": 6, "batch": 3, "cfg": 0.5}, llada_variant(slot="sink-token"))
 
 
+# measure --ar
+
+def ratios(norms, position):
+    return norms[:, position] / np.delete(norms, position, 1).mean(1)
+
+
+def split_of_scores(model, seen, length, position):
+    """Means over visible (query, key) pairs of cosine and product of norms, [L, H] each: of one key and of the others."""
+    own, others = [], []
+    for layer, (q, k, _) in enumerate(seen):
+        k = np.repeat(k, model.heads // model.kv_heads, 1)
+        window, prefix = window_of(model.config, layer), model.variant.get("prefix", 0)
+        distance = np.subtract.outer(np.arange(length), np.arange(length))
+        visible = (distance >= 0) & ((distance < window) if window else True) | (np.arange(length) < prefix)
+        products = np.einsum("ih,jh->hij", np.linalg.norm(q, axis=-1), np.linalg.norm(k, axis=-1))
+        cosines = np.einsum("ihd,jhd->hij", q, k) / products
+        this = np.zeros_like(visible)
+        this[:, position] = True
+        for means, pairs in ((own, visible & this), (others, visible & ~this)):
+            means.append([[c[pairs].mean() for c in cosines], [p[pairs].mean() for p in products]])
+    return np.array(own), np.array(others)  # [L, 2, H]
+
+
+def sinks_case(check, name, config, length=20, position=0, epsilon=0.09):
+    folder, model = check.model(config, 7, tokenizer=True)
+    random = np.random.RandomState(len(name))
+    texts = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz "), length * 2)) for _ in range(5)] + ["bc"]
+    file = check.path() + ".jsonl"
+    with open(file, "w") as lines:
+        lines.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    got = json.loads(check.run("measure", "--ar", folder, "--text", file, "--length", length, "--position", position,
+                               "--epsilon", epsilon, "--dtype", "f32", "--json"))
+    check.same(f"{name}: samples", [got["samples"], got["left_out"]], [5, 1])
+    samples = []
+    for text in texts[:5]:
+        model.seen = []
+        _, maps, norms = model.forward(checkpoints.encode(text)[:length])
+        alpha = maps.sum(2) / (length - np.arange(length))
+        keys = np.array([np.linalg.norm(k, axis=-1).mean(1) for _, k, _ in model.seen])
+        values = np.array([np.linalg.norm(v, axis=-1).mean(1) for _, _, v in model.seen])
+        slot = 1 - maps.sum((2, 3)) / length
+        samples.append((alpha, slot, norms, keys, values, *split_of_scores(model, model.seen, length, position)))
+    alpha, slot, norms, keys, values, own, others = (np.array(part) for part in zip(*samples))
+    rates = 100 * (alpha > epsilon).mean((1, 2))
+    for field, right in [("sink_rate", rates.mean(0)), ("standard_error", rates.std(0, ddof=1) / np.sqrt(5)),
+                         ("alpha", alpha.mean((0, 1, 2)))]:
+        check.close(f"{name}: {field} of positions", [sink[field] for sink in got["sinks"]], right, 1e-5)
+    for field, right in [
+            ("alpha", alpha.mean(0)[:, :, position]), ("sink_rate", 100 * (alpha > epsilon).mean(0)[:, :, position]),
+            ("hidden_norm", norms.mean(0)), ("key_norm", keys.mean(0)), ("value_norm", values.mean(0)),
+            ("massive_ratio", np.mean([ratios(n, position) for n in norms], 0)),
+            ("key_ratio", np.mean([ratios(n, position) for n in keys], 0)),
+            ("value_ratio", np.mean([ratios(n, position) for n in values], 0))]:
+        check.close(f"{name}: {field}", got[field], right, 2e-4, 3e-5)
+    if model.variant.get("similarity") in ("elu-kernel", "mlp-kernel"):
+        check.same(f"{name}: query_key", [got["query_key"]], [None])
+    else:
+        for number, field in enumerate(("cosine", "norm_product")):
+            check.close(f"{name}: {field}", got["query_key"][field], own.mean(0)[:, number], 2e-4, 3e-5)
+            check.close(f"{name}: other {field}", got["query_key"]["other_" + field], others.mean(0)[:, number], 2e-4, 3e-5)
+    if "slot" in model.variant:
+        check.close(f"{name}: slot", [got["slot"]["alpha"], got["slot"]["sink_rate"]],
+                    [slot.mean(), 100 * (slot > epsilon).mean()], 1e-5)
+    else:
+        check.same(f"{name}: slot", [got["slot"]], [None])
+
+
+def check_sinks(check):
+    for name, config in [("Llama", llama()), ("Mistral, window 5", mistral(sliding_window=5)), ("Qwen3", qwen3()),
+                         ("Qwen2, window from layer 1", qwen2(use_sliding_window=True, sliding_window=7, max_window_layers=1))]:
+        check.case(name, sinks_case, config)
+    check.case("Llama, position 3", sinks_case, llama(num_key_value_heads=1), 17, 3, 0.06)
+    for name, attention in VARIANTS.items():
+        check.case(f"Llama, {name}", sinks_case, llama_variant(**attention))
+    check.case("Llama, prefix 5", sinks_case, llama_variant(prefix=5), 20, 2)
+    check.case("Llama, prefix 3, window 4", sinks_case, llama_variant({"sliding_window": 4}, prefix=3), 20, 1)
+
+
 def main():
     program, what = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         check = Check(program, folder)
         {"forward": check_forward, "run": check_run, "score": check_score,
-         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions, "ranks": check_ranks}[what](check)
+         "variant-forward": check_variant_forward, "variant-run": check_variant_run, "interventions": check_interventions,
+         "ranks": check_ranks, "sinks": check_sinks}[what](check)
     differences = ", ".join(f"{kind} {off:.1e}" for kind, off in check.largest.items())
     print(f"{check.cases} cases, {check.failures} differences; largest distances: {differences}")
     return check.failures > 0

@@ -70,6 +70,7 @@ class Transformer:
             if name.endswith(("wpe.weight", "embed_positions.weight")):
                 self.position_table = tensor.astype(float)
         self.head = self.embedding if checkpoints.is_tied(config) else weights[head].astype(float)
+        self.seen = None  # a list: (q, k, v) of every layer's text, as its scores are made of them
         self.blocks = []
         for layer in range(self.layers):
             names = checkpoints.block_tensors(config)
@@ -134,6 +135,9 @@ class Transformer:
         everywhere = np.arange(len(k))
         if variants.positions_of(self.config) == "rope":
             q, k = self.rotate(q, positions), self.rotate(k, everywhere)
+        if self.seen is not None:
+            text = slice(0 if self.sink_token is None else 1, None)
+            self.seen.append((q[text], k[text], v[text]))
         distance = positions[:, None] - everywhere
         visible = self.visible(distance, everywhere, layer)
         outputs, raw, changed = [], [], []

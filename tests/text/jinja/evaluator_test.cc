@@ -106,5 +106,18 @@ TEST(Evaluator, ArgumentsAreChecked) {
   EXPECT_EQ(render_error("{{ 1() }}"), "T line 1: an integer cannot be called; ADVICE");
 }
 
+TEST(Evaluator, StrictTemplatesDoNotPrintWhatIsNotThere) {
+  const Dialect strict{.strict = true};
+  EXPECT_EQ(render("{{ question }}", {}), "");
+  EXPECT_EQ(render("{{ 'no' if question is not defined }}", {}, strict), "no");
+  EXPECT_THROW(render("{{ question }}", {}, strict), Error);
+}
+
+TEST(Evaluator, BenchmarkTasksKeepTheirLineFeeds) {
+  const Dialect kept{.trim_blocks = false, .keep_trailing_newline = true};
+  EXPECT_EQ(render("{% if true %}\n a\n {% endif %}\n", {}, kept), "\n a\n \n");
+  EXPECT_EQ(render("{% if true %}\n a\n {% endif %}\n"), " a\n");
+}
+
 }  // namespace
 }  // namespace sinkscope::jinja

@@ -1,0 +1,67 @@
+// What every command that generates does before it does: the model found and checked, prompts made ready, the
+// run described.
+#pragma once
+
+#include <sinkscope/checkpoint.h>
+#include <sinkscope/memory.h>
+#include <sinkscope/run_directory.h>
+#include <sinkscope/tokenizer.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/generation.h"
+#include "cli/run_options.h"
+
+namespace sinkscope {
+
+/// A model that is found and fits the options, its weights not loaded yet.
+struct ChosenModel {
+  Placement placement;
+  std::shared_ptr<const Checkpoint> checkpoint;
+  ComputeDtype dtype;
+  std::optional<Tokenizer> tokenizer;  // none where the folder has none and nothing needs one
+  SpecialIds ids;
+
+  const ModelConfig& config() const { return checkpoint->config(); }
+};
+
+/// Throws UsageError for options that the model or the machine does not have, and Error for a model that is
+/// not there or not whole. `needs_tokenizer`: prompts are text.
+ChosenModel choose_model(const RunOptions& options, bool needs_tokenizer);
+
+/// What names one place now names it from everywhere.
+std::string absolute_if_there(const std::string& path);
+
+/// Throws UsageError naming the prompt or the option that the model cannot take.
+void check_against_model(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,
+                         const RunOptions& options);
+
+/// Throws Error where the longest sample needs more memory than there is; the CPU only.
+void check_run_memory(const std::vector<PreparedPrompt>& prompts, const RunOptions& options,
+                      const ChosenModel& model);
+
+/// run.json `sink`.
+RunSink describe_sinks(const InterventionOptions& sinks);
+
+/// run.json; `table` is the one that declared `options`.
+RunInfo describe_run(const ChosenModel& model, const OptionTable& table, const RunOptions& options);
+
+/// Throws Error where a run that goes on began with another model or other prompts.
+void check_resumed(const RunInfo& now, const RunDirectory& run, const std::vector<PreparedPrompt>& prompts);
+
+/// Which part of the samples this process does: what --shard says, else what its launcher says; a line on
+/// stderr tells. Throws UsageError where a shard has no --run-dir.
+void share_work(RunOptions& options);
+
+/// Throws UsageError naming the first option given but `free`: those in `file` count.
+void refuse_beside_resume(const CLI::App& command, const std::vector<std::string>& free, const char* file);
+
+/// Gives the options of `table`, and the model's name, the values that a file recorded. Throws Error naming
+/// `where` and what it cannot read.
+void parse_recorded(CLI::App& parser, const OptionTable& table, nlohmann::ordered_json recorded,
+                    const std::string& where, std::string& model);
+
+}  // namespace sinkscope
