@@ -2,7 +2,7 @@
 """The tables of docs/study.md from what examples/study/study left.
 
     examples/study/tables.py OUT            Markdown on standard output
-    examples/study/tables.py OUT --csv DIR  also table1.csv, where.csv, tokens.csv, figure5.csv, figure7.csv, figure10.csv
+    examples/study/tables.py OUT --csv DIR  also study_table1.csv, _where, _effect, _tokens, _figure5, _figure7, _figure10
 """
 import csv
 import json
@@ -110,16 +110,24 @@ def where(out):
 
 
 def effect(out):
-    lines = ["| masked | KL, nats | top-1 the same | confidence | by quarter of attention lost, least to most |", "|---|---|---|---|---|"]
+    lines = ["| masked | KL, nats | top-1 the same | probability of the plain choice | by quarter of attention lost, least to most | τ of mass and change |",
+             "|---|---|---|---|---|---|"]
+    table = [["top_k", "control", "steps", "predictions", "mean_kl", "agreement", "mean_confidence_change", "mean_probability_change",
+              "mean_removed_mass", "quarter_1", "quarter_2", "quarter_3", "quarter_4", "kendall"]]
     measured = load(out, "measured-effect", "measure.json")
     for run in (measured or {}).get("runs", []):
-        effect_of = run.get("effect")
-        if not effect_of:
+        of = run.get("effect")
+        if not of:
             continue
         sink = run["intervention"]
-        name = f"{sink['top_k']}, {'the sinks' if sink['control'] == 'none' else sink['control']}"
-        lines.append(f"| {name} | {json.dumps(effect_of)} |")
-    return lines
+        quarters = [quarter["mean_probability_change"] for quarter in of["quarters"]]
+        tau = of["mass_and_probability"]["kendall"]
+        table.append([sink["top_k"], sink["control"], of["steps"], of["predictions"], of["mean_kl"], of["agreement"],
+                      of["mean_confidence_change"], of["mean_probability_change"], of["mean_removed_mass"], *quarters, tau])
+        name = f"{sink['top_k']}, {'sinks' if sink['control'] == 'none' else sink['control']}"
+        lines.append(f"| {name} | {of['mean_kl']:.3f} | {percent(of['agreement'])} % | {of['mean_probability_change']:+.3f} | "
+                     + ", ".join(f"{value:+.3f}" for value in quarters) + f" | {tau:+.2f} |")
+    return lines, table
 
 
 def tokens(out, count=8):
@@ -160,13 +168,14 @@ def main():
     one, one_csv = table1(out)
     places, places_csv = where(out)
     two, two_csv = tokens(out)
-    for title, lines in (("Table 1", one), ("Where", places), ("Same state", effect(out)), ("Table 2", two)):
+    states, states_csv = effect(out)
+    for title, lines in (("Table 1", one), ("Where", places), ("Same state", states), ("Table 2", two)):
         print(f"## {title}\n\n" + "\n".join(lines) + "\n")
     five, seven, ten = figures(out)
     if len(sys.argv) == 4:
         os.makedirs(sys.argv[3], exist_ok=True)
-        for name, table in (("table1", one_csv), ("where", places_csv), ("tokens", two_csv), ("figure5", five),
-                            ("figure7", seven), ("figure10", ten)):
+        for name, table in (("table1", one_csv), ("where", places_csv), ("effect", states_csv), ("tokens", two_csv),
+                            ("figure5", five), ("figure7", seven), ("figure10", ten)):
             with open(os.path.join(sys.argv[3], f"study_{name}.csv"), "w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(table)
 

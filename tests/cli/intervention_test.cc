@@ -141,6 +141,32 @@ TEST(InterventionKinds, RankingsAndResetsBelongToOneKindOfModel) {
               HasSubstr("--sink-reset-at-block is for LLaDA"));
 }
 
+TEST(InterventionKinds, EffectsAreMeasuredAndCompared) {
+  const TemporaryFolder folder;
+  for (const char* name : {"plain", "masked"}) {
+    std::vector<std::string> arguments{"run",         "tiny-llada",  "--prompt", "How many", "--gen-len",
+                                       "8",           "--steps",     "8",        "--quiet",  "--run-dir",
+                                       folder / name, "--block-len", "4"};
+    if (std::string(name) == "masked") arguments.insert(arguments.end(), {"--sink-top-k", "3", "--effect"});
+    ASSERT_EQ(run_program(arguments).status, 0);
+  }
+  const auto measured = run_program({"measure", folder / "masked", "--quiet", "--out", folder / "out"});
+  ASSERT_EQ(measured.status, 0) << measured.error;
+  EXPECT_THAT(measured.out, HasSubstr("Effect of the masking on predictions of the same state, run 1"));
+  const json effect = json::parse(content_of(folder / "out/measure.json"))["pooled"]["effect"];
+  EXPECT_EQ(effect["steps"], 7);                // all but the first
+  EXPECT_EQ(effect["predictions"], 7 * 8 / 2);  // one mask less at each
+  EXPECT_GT(effect["mean_kl"].get<double>(), 0);
+  EXPECT_THAT(content_of(folder / "out/effect.csv"), HasSubstr(",mean_kl,removed_mass,4,"));
+  const auto compared = run_program({"compare", folder / "plain", folder / "masked", "--quiet"});
+  ASSERT_EQ(compared.status, 0) << compared.error;
+  EXPECT_THAT(compared.out, HasSubstr("Predictions of b with and without its masking, in the same state"));
+  EXPECT_THAT(compared.out, ::testing::Not(HasSubstr("Predictions of a with")));
+  const json both =
+      json::parse(run_program({"compare", folder / "plain", folder / "masked", "--quiet", "--json"}).out);
+  EXPECT_EQ(both["pooled"]["effect"]["b"], effect);
+}
+
 TEST(InterventionKinds, RankOwnWritesHowManyQueriesLostAKey) {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& name, const std::vector<std::string>& options) {
