@@ -43,7 +43,7 @@ TEST(Program, AnUnknownCommandIsNamedWithThoseThereAre) {
   const auto result = run_program({"dance", "x"});
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.error, HasSubstr("'dance'"));
-  EXPECT_THAT(result.error, HasSubstr("run, eval, merge, measure, compare, forward, score, tokenize, "
+  EXPECT_THAT(result.error, HasSubstr("run, eval, merge, measure, compare, plot, forward, score, tokenize, "
                                       "inspect, fetch, bench, make-checkpoint, train, "
                                       "train-tokenizer"));
 }
