@@ -43,8 +43,8 @@ struct DenoisingOptions {
   std::optional<double> threshold;
   CacheMode cache = CacheMode::none;
   std::int32_t mask_id = 0;
-  InterventionOptions sinks;           ///< top_k = 0: none
-  bool effect = false;  ///< every step's input also goes through the model without the intervention
+  InterventionOptions sinks;  ///< top_k = 0: none
+  bool effect = false;        ///< every step's input also goes through the model without the intervention
   Capture capture = Capture::columns;  ///< what the observer gets to see
   std::vector<LayerHead> maps;         ///< full attention maps of these
 
@@ -76,11 +76,11 @@ struct StepRecord {
   at::Tensor column_sum;                  // [3, L, H, S] raw, by query class
   std::span<const std::uint8_t> removed;  // [L, H, S]; empty without an intervention and with rank own
   std::span<const std::uint16_t> queries_without_key;  // [L, H, S] rank own: how many queries lost the key
-  at::Tensor diagonal;                    // [L, H, S]
-  at::Tensor row_entropy;                 // [3, L, H]
-  at::Tensor row_max;                     // [3, L, H]
-  at::Tensor value_norm;                  // [L, Hkv, S]
-  std::map<LayerHead, at::Tensor> maps;   // [S, S]
+  at::Tensor diagonal;                                 // [L, H, S]
+  at::Tensor row_entropy;                              // [3, L, H]
+  at::Tensor row_max;                                  // [3, L, H]
+  at::Tensor value_norm;                               // [L, Hkv, S]
+  std::map<LayerHead, at::Tensor> maps;                // [S, S]
   /// Of the predicted positions, by the logits as they are at temperature 0, with guidance and without what
   /// options forbid. Null unless asked for.
   const StepEffect* effect = nullptr;
