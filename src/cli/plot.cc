@@ -25,6 +25,7 @@ struct PlotCommand {
   std::string out, format = "png", palette = "viridis", aggregate = "mean", column, layer, head, tokenizer;
   RuleOptions rule;
   std::optional<std::int64_t> sample, step;
+  std::optional<std::string> metric;
   std::optional<double> width, height;
   std::string video, size = "1280x720";
   std::optional<double> fps;
@@ -69,6 +70,7 @@ PlotOptions options_of(const PlotCommand& command) {
   options.step = command.step;
   options.layers = parse_ranges(command.layer, "--layer");
   options.heads = parse_ranges(command.head, "--head");
+  options.metric = command.metric;
   options.compare = command.compare;
   return options;
 }
@@ -109,7 +111,8 @@ void check_film_options(const PlotCommand& command, const CLI::App& app) {
           of_film ? "films: --video or --frames" : "pictures, and --video and --frames make films");
   };
   for (const char* option : {"--fps", "--size"}) check(option, true);
-  for (const char* option : {"--format", "--column", "--width", "--height", "--step"}) check(option, false);
+  for (const char* option : {"--format", "--column", "--width", "--height", "--step", "--metric"})
+    check(option, false);
 }
 
 // An option of a figure that is not drawn would be read and never used.
@@ -121,6 +124,7 @@ void check_figure_options(const PlotCommand& command, const CLI::App& app) {
     throw UsageError("{} is of --figure {}", option, fmt::join(of, " and "));
   };
   check("--step", {"maps"});
+  check("--metric", {"interventions"});
   check("--aggregate", {"heatmap", "columns"});
   check("--palette", {"heatmap", "maps", "layer-head"});
 }
@@ -175,6 +179,8 @@ void add_plot_command(CLI::App& program) {
                "index of the sample [heatmap, tracks, maps: the first; others: all]");
   table.option("step", options->step,
                "maps: this step and the one before [where the largest column jumps farthest]");
+  table.option("metric", options->metric,
+               "interventions: METRIC,FILTER, as in exact_match,flexible-extract [the first of each task]");
   declare_rule_options(table, options->rule);
   table.choice("column", options->column, {"single", "double"},
                "width: a column of a page (86 mm) or two (178 mm) [single; double for several panels]");

@@ -26,11 +26,17 @@ Margins margins_of(const Picture& picture) {
   }
   Margins margins{13, 3.5, 1.5, 10};
   margins.left = std::max(margins.left, width_of(columns, axis_points) + (columns > 6 ? 4 : 6));
+  margins.bottom += groups_height(picture);
   margins.top += labels_height(picture) + (titles ? line_height(axis_points) : 0);
   return margins;
 }
 
 }  // namespace
+
+double groups_height(const Picture& picture) {
+  const auto grouped = [](const Panel& panel) { return !panel.x.groups.empty(); };
+  return std::any_of(picture.panels.begin(), picture.panels.end(), grouped) ? line_height(axis_points) : 0;
+}
 
 double labels_height(const Picture& picture) {
   std::size_t columns = 0;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* text_colour = "#000000";
 constexpr const char* note_colour = "#555555";
+constexpr std::size_t most_group_columns = 14;
 constexpr const char* sans = "Sans";
 constexpr std::array<const char*, 3> grounds{"#fff2b3", "#ffd23f", "#ff9b21"};
 constexpr const char* monospace = "Monospace";  // for flowing text: its columns are all of one width
@@ -148,8 +149,11 @@ void PictureScript::headings(const Picture& picture, const std::vector<PanelPlac
     };
     text_at(left, top - labels_height(picture) - 0.6 * line_height(axis_points),
             fitting(panel.title, right - left + 3), axis_points, "left");
-    text_at((left + right) / 2, bottom + 7.5, fitting(panel.x.title, right - left + 12), axis_points,
-            "center");
+    for (const Tick& group : panel.x.groups)
+      text_at(left + share_of(panel.x, group.at) * (right - left), bottom + 3.2 + line_height(axis_points),
+              shortened(group.text, most_group_columns), axis_points, "center");
+    text_at((left + right) / 2, bottom + 7.5 + groups_height(picture),
+            fitting(panel.x.title, right - left + 12), axis_points, "center");
     if (!panel.y.title.empty())
       text_at(i == 0 || places[i].left == places[0].left ? 2.2 : left - 10.8, (top + bottom) / 2,
               fitting(panel.y.title, bottom - top + 12), axis_points, "center rotate by 90");

@@ -41,8 +41,9 @@ struct Axis {
   double from = 0;  ///< left or bottom
   double to = 1;    ///< right or top; below `from` where the axis goes the other way
   bool logarithmic = false;
-  bool whole = false;            ///< its values are whole numbers, and so are the ticks
-  std::vector<Tick> ticks = {};  ///< empty: round numbers, as many as fit
+  bool whole = false;             ///< its values are whole numbers, and so are the ticks
+  std::vector<Tick> ticks = {};   ///< empty: round numbers, as many as fit
+  std::vector<Tick> groups = {};  ///< of x: a second line of texts, below those of the ticks
 };
 
 enum class CurveStyle { line, steps, points, line_and_points };

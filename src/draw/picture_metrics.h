@@ -45,6 +45,8 @@ std::vector<std::string> note_lines(const Picture& picture, const PictureStyle& 
 /// Title, note and legend.
 double heading_height(const Picture& picture, const PictureStyle& style);
 double flowing_height(const Picture& picture);
+/// Of the second line of texts below x axes, where a panel has one.
+double groups_height(const Picture& picture);
 /// Of the upright labels above panels.
 double labels_height(const Picture& picture);
 

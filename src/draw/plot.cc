@@ -5,10 +5,12 @@
 #include <sinkscope/error.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "draw/figures.h"
 #include "draw/gnuplot.h"
+#include "draw/grid_figure.h"
 #include "draw/score_figure.h"
 #include "draw/training_figures.h"
 
@@ -25,6 +27,7 @@ struct Sources {
   std::vector<PlotRun> recorded;
   std::vector<TrainingRun> training;
   std::vector<TaskScores> evaluations;
+  std::vector<EvaluationGrid> grids;
 };
 
 bool wanted(const PlotOptions& options, std::string_view name) {
@@ -43,11 +46,22 @@ void check_names(const PlotOptions& options) {
   }
 }
 
+// An evaluation without masked keys has no grid to draw.
+void open_evaluation(Sources& sources, const fs::path& folder, const PlotOptions& options) {
+  EvaluationGrid grid = read_evaluation_grid(folder);
+  if (grid.masks()) {
+    sources.grids.push_back(std::move(grid));
+    return;
+  }
+  for (TaskScores& scores : read_cell_scores(folder, options.metric))
+    sources.evaluations.push_back(std::move(scores));
+}
+
 void open_source(Sources& sources, const fs::path& run, const PlotOptions& options,
                  const PlotCallbacks& callbacks) {
   std::error_code error;
   if (fs::is_regular_file(run, error)) {
-    sources.evaluations.push_back(read_task_scores(run));
+    sources.evaluations.push_back(read_task_scores(run, options.metric));
   } else if (fs::exists(run / "run.json", error)) {
     sources.recorded.push_back(open_plot_run(run, options, callbacks));
   } else if (fs::exists(run / "metrics.jsonl", error)) {
@@ -55,14 +69,25 @@ void open_source(Sources& sources, const fs::path& run, const PlotOptions& optio
     sources.training.push_back({(whole.has_filename() ? whole : whole.parent_path()).filename().string(), run,
                                 read_training_curves(run / "metrics.jsonl")});
   } else if (fs::exists(run / "eval.json", error)) {
-    for (TaskScores& scores : read_cell_scores(run)) sources.evaluations.push_back(std::move(scores));
+    open_evaluation(sources, run, options);
   } else if (fs::exists(run / "results.json", error)) {
-    sources.evaluations.push_back(read_task_scores(run / "results.json"));
+    sources.evaluations.push_back(read_task_scores(run / "results.json", options.metric));
   } else {
     throw Error(
         "{} is {}; a run has run.json, a training run metrics.jsonl, an evaluation eval.json or results.json",
         run.string(), fs::is_directory(run, error) ? "no run directory" : "not there");
   }
+}
+
+// A grid is called by its model without the owner, as in a paper's table, unless several have that name.
+void name_grids(std::vector<EvaluationGrid>& grids) {
+  const auto name_of = [](const EvaluationGrid& grid) {
+    return grid.model.substr(grid.model.rfind('/') + 1);  // all of it where there is no /
+  };
+  std::map<std::string, int> names;
+  for (const EvaluationGrid& grid : grids) ++names[name_of(grid)];
+  for (EvaluationGrid& grid : grids)
+    if (!name_of(grid).empty() && names[name_of(grid)] == 1) grid.label = name_of(grid);
 }
 
 // Labels tell runs apart in file names and pictures.
@@ -71,6 +96,8 @@ void make_unique(Sources& sources) {
   for (PlotRun& run : sources.recorded) run.label = free_label(run.label, taken);
   for (TrainingRun& run : sources.training) run.label = free_label(run.label, taken);
   for (TaskScores& scores : sources.evaluations) scores.label = free_label(scores.label, taken);
+  name_grids(sources.grids);
+  for (EvaluationGrid& grid : sources.grids) grid.label = free_label(grid.label, taken);
 }
 
 void check_compare(const PlotOptions& options, const Sources& sources) {
@@ -90,7 +117,15 @@ void check_kinds(const PlotOptions& options, const Sources& sources) {
     check(kind.name, !sources.recorded.empty(), "run directories");
   for (const TrainingFigureKind& kind : training_figure_kinds())
     check(kind.name, !sources.training.empty(), "training runs (metrics.jsonl)");
-  check(interventions, !sources.evaluations.empty(), "evaluations (eval.json, results.json)");
+  const bool evaluations = !sources.evaluations.empty() || !sources.grids.empty();
+  check(interventions, evaluations, "evaluations (eval.json, results.json)");
+  if (options.metric && !evaluations)
+    throw UsageError("--metric is of evaluations (eval.json, results.json), and no RUN is one");
+  if (wanted(options, interventions) && !sources.evaluations.empty() && !sources.grids.empty())
+    throw UsageError(
+        "{} masks sinks and {} has no masked sinks to compare; the figure interventions takes evaluations of "
+        "one kind",
+        sources.grids[0].folder, sources.evaluations[0].file.string());
 }
 
 // The kinds that a run gives; asked for by name, one that it cannot give is an error.
@@ -186,6 +221,8 @@ std::vector<Figure> figures_of(const Sources& sources, const PlotOptions& option
   }
   if (!sources.evaluations.empty() && wanted(options, interventions))
     figures.push_back(score_figure(sources.evaluations));
+  if (!sources.grids.empty() && wanted(options, interventions))
+    figures.push_back(grid_figure(sources.grids, options.metric, callbacks.note));
   return figures;
 }
 
@@ -205,7 +242,8 @@ std::vector<FigureName> figure_names() {
   std::vector<FigureName> names;
   for (const FigureKind& kind : figure_kinds()) names.push_back({kind.name, kind.what});
   for (const TrainingFigureKind& kind : training_figure_kinds()) names.push_back({kind.name, kind.what});
-  names.push_back({interventions, "task scores of evaluations as bars (eval.json, results.json)"});
+  names.push_back(
+      {interventions, "scores of evaluations under interventions and controls (eval.json, results.json)"});
   return names;
 }
 

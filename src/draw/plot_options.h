@@ -36,6 +36,7 @@ struct PlotOptions {
   std::optional<std::int64_t> sample;  ///< its `index`; else the first one, of pooled figures all
   std::optional<std::int64_t> step;    ///< of attention maps
   NumberRanges layers, heads;
+  std::optional<std::string> metric;  ///< "METRIC,FILTER" of evaluations
   bool compare = false;
 };
 

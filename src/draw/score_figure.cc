@@ -1,6 +1,7 @@
 #include "draw/score_figure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sinkscope/error.h>
 
 #include <algorithm>
@@ -30,8 +31,13 @@ TaskScore score_of(const OrderedJson& task, const std::string& metric) {
   return score;
 }
 
-std::optional<TaskScore> chosen_score(const OrderedJson& task) {
+std::optional<TaskScore> chosen_score(const OrderedJson& task, const std::optional<std::string>& wanted) {
   std::optional<TaskScore> first;
+  if (wanted) {
+    const auto found = task.find(*wanted);
+    if (found != task.end() && found->is_number() && !is_error(*wanted)) first = score_of(task, *wanted);
+    return first;
+  }
   if (task.contains(preferred) && task.at(preferred).is_number()) return score_of(task, preferred);
   for (const auto& [metric, value] : task.items()) {
     if (!value.is_number() || is_error(metric)) continue;
@@ -50,9 +56,18 @@ std::vector<std::string> all_tasks(const std::vector<TaskScores>& evaluations) {
   return names;
 }
 
+std::vector<std::string> metrics_of(const OrderedJson& results) {
+  std::vector<std::string> names;
+  for (const auto& [task_name, task] : results.items())
+    for (const auto& [name, value] : task.items())
+      if (value.is_number() && !is_error(name) && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
-TaskScores read_task_scores(const fs::path& file) {
+TaskScores read_task_scores(const fs::path& file, const std::optional<std::string>& metric) {
   const std::string where = file.string();
   parse_json(read_file(file), where);  // refuses keys that are there twice
   const OrderedJson json = OrderedJson::parse(read_file(file));
@@ -62,17 +77,20 @@ TaskScores read_task_scores(const fs::path& file) {
   for (const auto& [name, task] : json.at("results").items()) {
     if (!task.is_object())
       throw Error("{}: results.{} is {}; an object is right", where, name, task.type_name());
-    std::optional<TaskScore> score = chosen_score(task);
+    std::optional<TaskScore> score = chosen_score(task, metric);
     if (score && score->standard_error && !(*score->standard_error >= 0))
       throw Error("{}: the standard error of results.{} is {}; it must be at least 0", where, name,
                   *score->standard_error);
     if (score) scores.tasks.emplace_back(name, std::move(*score));
   }
+  const std::vector<std::string> there = metrics_of(json.at("results"));
+  if (metric && scores.tasks.empty() && !there.empty())
+    throw UsageError("--metric \"{}\" is not in {}; there are {}", *metric, where, fmt::join(there, "; "));
   if (scores.tasks.empty()) throw Error("{} has no task with a number in `results`", where);
   return scores;
 }
 
-std::vector<TaskScores> read_cell_scores(const fs::path& folder) {
+std::vector<TaskScores> read_cell_scores(const fs::path& folder, const std::optional<std::string>& metric) {
   const std::string where = (folder / "eval.json").string();
   const Json json = read_json_file(where);
   if (!json.is_object() || !json.contains("cells") || !json["cells"].is_array())
@@ -82,7 +100,7 @@ std::vector<TaskScores> read_cell_scores(const fs::path& folder) {
     if (!cell.is_object() || !cell.contains("name") || !cell["name"].is_string())
       throw Error("{}: a cell has no name", where);
     const fs::path file = folder / cell["name"].get<std::string>() / "results.json";
-    if (fs::exists(file)) scores.push_back(read_task_scores(file));
+    if (fs::exists(file)) scores.push_back(read_task_scores(file, metric));
   }
   if (scores.empty()) throw Error("{} has no cell with a results.json yet", folder.string());
   return scores;

@@ -125,6 +125,32 @@ TEST_F(PlotProgram, FilmsAreMadeOfFrames) {
   EXPECT_THAT(again.error, HasSubstr("columns-frames exists already"));
 }
 
+TEST_F(PlotProgram, AnEvaluationsGridIsDrawnByOneMetric) {
+  const std::string evaluation = folder / "evaluation";
+  const auto evaluated = run_program(
+      {"eval", "sums-llama", "--tasks", std::string(SINKSCOPE_SOURCE_DIR) + "/models/recipes/sums/task.json",
+       "--limit", "2", "--gen-len", "4", "--sink-top-k", "0,1", "--sink-rank", "visible", "--sink-control",
+       "none,random", "--run-dir", evaluation, "--quiet"});
+  ASSERT_EQ(evaluated.status, 0) << evaluated.error;
+  ASSERT_EQ(plot({evaluation, "--metric", "exact_match,whole", "--quiet"}).status, 0);
+  const auto rows = read_csv(content_of(folder / "out/interventions.csv"));
+  const json table = json::parse(content_of(folder / "evaluation/eval.json"))["table"];
+  ASSERT_EQ(rows.size(), 3U);
+  std::size_t drawn = 0;
+  for (const json& row : table) {
+    if (row["filter"] != "whole") continue;
+    EXPECT_EQ(rows.at(drawn).at("control"), row["control"]);
+    EXPECT_EQ(rows.at(drawn).at("top_k"), row["top_k"].dump());
+    EXPECT_EQ(std::stod(rows.at(drawn).at("value")), row["value"].get<double>());
+    EXPECT_EQ(rows.at(drawn++).at("filter"), "whole");
+  }
+  EXPECT_EQ(drawn, 3U);
+  const auto other = plot({evaluation, "--metric", "exact_match,last"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.error, HasSubstr("--metric \"exact_match,last\" is in no evaluation; there are "
+                                     "exact_match,result; exact_match,flexible-extract; exact_match,whole"));
+}
+
 TEST_F(PlotProgram, WrongUseIsNamed) {
   const std::string a = run("a");
   const auto refused = [&](const std::vector<std::string>& arguments, const std::string& message) {
@@ -148,6 +174,9 @@ TEST_F(PlotProgram, WrongUseIsNamed) {
   refused({a, "--frames", "--fps", "0"}, "--fps is 0");
   refused({a, "--figure", "layers", "--step", "3"}, "--step is of --figure maps");
   refused({a, "--figure", "layers", "--aggregate", "max"}, "--aggregate is of --figure heatmap and columns");
+  refused({a, "--figure", "layers", "--metric", "acc,none"}, "--metric is of --figure interventions");
+  refused({a, "--metric", "acc,none"}, "--metric is of evaluations");
+  refused({a, "--frames", "--metric", "acc,none"}, "--metric is of pictures");
   refused({a, "--figure", "layers", "--palette", "cividis"},
           "--palette is of --figure heatmap and maps and layer-head");
   EXPECT_EQ(run_program({"plot", a}).status, 2) << "no --out";

@@ -497,5 +497,151 @@ TEST_F(Plot, EvaluationsBecomeBarsWithErrors) {
   EXPECT_THAT(error_of(options_of({folder / "none"}, {})), HasSubstr("has no object `results`"));
 }
 
+json grid_row(const std::string& task, const std::string& filter, int top_k, const std::string& control,
+              double value, const json& rank = "own") {
+  return {{"task", task},       {"metric", "exact_match"}, {"filter", filter},
+          {"cell", "any"},      {"top_k", top_k},          {"rank", top_k == 0 ? json() : rank},
+          {"control", control}, {"samples", 100},          {"value", value},
+          {"stderr", 0.02}};
+}
+
+// Nothing masked 0.8; the sinks 0.1, random keys 0.6, bottom 0.7, of the second rank 0 and 0.5.
+json grid_table() {
+  json table = json::array();
+  for (const char* filter : {"strict", "flexible"}) {
+    const double more = filter[0] == 's' ? 0 : 0.05;
+    table.push_back(grid_row("sums", filter, 0, "none", 0.8 + more));
+    for (const auto& [control, value] : {std::pair("none", 0.1), {"random", 0.6}, {"bottom", 0.7}})
+      table.push_back(grid_row("sums", filter, 1, control, value + more));
+    for (const auto& [control, value] : {std::pair("none", 0.0), {"random", 0.5}})
+      table.push_back(grid_row("sums", filter, 5, control, value + more, "last"));
+  }
+  return table;
+}
+
+class PlotGrid : public Plot {
+ protected:
+  std::string evaluation(const std::string& name, const json& table, const std::string& model = "m") const {
+    std::filesystem::create_directories(folder / name);
+    write_file(folder / name / "eval.json",
+               json{{"cells", json::array()}, {"model", {{"name", model}}}, {"table", table}}.dump());
+    return folder / name;
+  }
+  testing::Pixel pixel(std::size_t panel, double x, double y) const {
+    return testing::pixel_of(picture("interventions"),
+                             description("interventions")["picture"]["panels"][panel], x, y);
+  }
+};
+
+TEST_F(PlotGrid, SinksAndControlsStandBesideEachOther) {
+  EXPECT_THAT(plot(options_of({evaluation("e", grid_table())}, {})),
+              ElementsAre("interventions.png", "interventions.csv", "interventions.json"));
+  const testing::Pixel blue{0x00, 0x72, 0xb2}, grey{0x99, 0x99, 0x99}, orange{0xe6, 0x9f, 0x00},
+      white{255, 255, 255};
+  // One wide for a number of keys, of which three bars take 0.84.
+  const auto near = [](const testing::Pixel& is, const testing::Pixel& right) {
+    return testing::distance(is, right) < 5;
+  };
+  EXPECT_TRUE(near(pixel(0, 0.16, 0.04), blue));
+  EXPECT_TRUE(near(pixel(0, 0.16, 0.3), white));
+  EXPECT_TRUE(near(pixel(0, 0.44, 0.5), grey));
+  EXPECT_TRUE(near(pixel(0, 0.44, 0.7), white));
+  EXPECT_TRUE(near(pixel(0, 0.72, 0.65), orange));
+  EXPECT_TRUE(near(pixel(0, 1.55 + 0.44, 0.4), grey)) << "the second rank";
+  EXPECT_TRUE(near(pixel(0, 1.55 + 0.72, 0.1), white)) << "no such cell";
+  EXPECT_TRUE(near(pixel(0, -0.2, 0.815), {0xd4, 0xd4, 0xd4})) << "one standard error of nothing masked";
+  EXPECT_TRUE(near(pixel(0, -0.2, 0.86), white));
+  const json about = description("interventions");
+  const json panel = about["picture"]["panels"][0];
+  EXPECT_EQ(panel["title"], "sums");
+  EXPECT_EQ(panel["y"]["title"], "exact_match, strict");
+  EXPECT_EQ(panel["y"]["from"], 0);
+  EXPECT_EQ(panel["y"]["to"], 1.04);
+  EXPECT_EQ(about["runs"][0]["label"], "m");
+  EXPECT_EQ(about["runs"][0]["tasks"][0],
+            json({{"task", "sums"}, {"metric", "exact_match"}, {"filter", "strict"}, {"samples", 100}}));
+  EXPECT_THAT(about["note"], HasSubstr("metric and filter: the first of each task"));
+  const auto rows = table("interventions");
+  ASSERT_EQ(rows.size(), 6U);
+  EXPECT_EQ(rows[0].at("rank") + rows[0].at("top_k") + rows[0].at("value"), "00.8");
+  EXPECT_EQ(rows[2].at("rank") + rows[2].at("control") + rows[2].at("value") + rows[2].at("stderr"),
+            "ownrandom0.60.02");
+}
+
+TEST_F(PlotGrid, TheMetricIsChosenOrRefused) {
+  json more = grid_table();
+  more.push_back(grid_row("other", "strict", 1, "none", 0.3));
+  more.push_back(grid_row("choice", "strict", 0, "none", 0.3));
+  PlotOptions options = options_of({evaluation("e", more)}, {"interventions"});
+  options.metric = "exact_match,flexible";
+  plot(options);
+  EXPECT_THAT(notes, ElementsAre("no panel of m, other: it has no exact_match,flexible",
+                                 "no panel of m, choice: it has no exact_match,flexible"));
+  ASSERT_EQ(table("interventions").size(), 6U);
+  EXPECT_NEAR(std::stod(table("interventions")[0]["value"]), 0.85, 1e-9);
+  EXPECT_THAT(description("interventions")["note"], HasSubstr("--metric exact_match,flexible"));
+  notes.clear();
+  options.metric = {};
+  plot(options);
+  EXPECT_THAT(notes, ElementsAre("no panel of m, choice: none of its cells masks keys"));
+  EXPECT_EQ(description("interventions")["picture"]["panels"].size(), 2U);
+  std::filesystem::remove_all(folder / "out");
+  options.metric = "acc,none";
+  EXPECT_THAT(error_of(options), HasSubstr("--metric \"acc,none\" is in no evaluation; there are "
+                                           "exact_match,strict; exact_match,flexible"));
+}
+
+TEST_F(PlotGrid, EvaluationsStandBesideEachOtherOnOneAxis) {
+  json high = grid_table();
+  high[1]["value"] = 3;
+  high.push_back(grid_row("other", "strict", 1, "none", 0.3));
+  const std::string a = evaluation("a", grid_table(), "org/one"), b = evaluation("b", high, "two");
+  plot(options_of({a, b}, {}));
+  const json panels = description("interventions")["picture"]["panels"];
+  ASSERT_EQ(panels.size(), 3U);
+  EXPECT_EQ(panels[0]["title"], "one: sums");
+  EXPECT_EQ(panels[1]["title"], "two: sums");
+  EXPECT_EQ(panels[2]["title"], "two: other");
+  for (const json& panel : panels) EXPECT_NEAR(panel["y"]["to"].get<double>(), 3.24, 1e-9);
+  EXPECT_EQ(panels[0]["place"]["top"], panels[1]["place"]["top"]);
+  EXPECT_EQ(table("interventions")[6]["run"], "two");
+  EXPECT_EQ(table("interventions")[0]["model"], "org/one");
+  // Of one model they have their folders' names.
+  plot(options_of({a, evaluation("c", grid_table(), "org/one")}, {}));
+  EXPECT_EQ(description("interventions")["picture"]["panels"][1]["title"], "c: sums");
+}
+
+TEST_F(PlotGrid, BrokenTablesAreNamed) {
+  const auto refused = [&](const char* member, const json& value, const char* message) {
+    json table = grid_table();
+    table[2][member] = value;
+    EXPECT_THAT(error_of(options_of({evaluation("e", table)}, {})), HasSubstr(message)) << member;
+  };
+  refused("value", "x", "eval.json: table[2].value is a string; null or a number is right");
+  refused("value", 1e200, "table[2].value is 1e+200");
+  refused("stderr", -1, "table[2].stderr is -1; it must be at least 0");
+  refused("top_k", -1, "table[2].top_k is -1; a whole number from 0 on is right");
+  refused("top_k", 1.5, "table[2].top_k is 1.5");
+  refused("rank", nullptr, "table[2].rank is null; a string is right");
+  refused("control", "none", "table[2] is a second row of the same cell");
+  json table = grid_table();
+  table[1].erase("filter");
+  EXPECT_THAT(error_of(options_of({evaluation("e", table)}, {})), HasSubstr("table[1] has no filter"));
+  table = "rows";
+  EXPECT_THAT(error_of(options_of({evaluation("e", table)}, {})), HasSubstr("table is a string"));
+  std::filesystem::create_directory(folder / "plain");
+  write_file(folder / "plain/results.json", R"({"results":{"sums":{"acc,none":0.5,"acc,norm":0.25}}})");
+  const std::string plain = folder / "plain";
+  EXPECT_THAT(error_of(options_of({evaluation("e", grid_table()), plain}, {})),
+              HasSubstr("takes evaluations of one kind"));
+  // Plain bars take a metric, too.
+  PlotOptions options = options_of({plain}, {});
+  options.metric = "acc,last";
+  EXPECT_THAT(error_of(options), HasSubstr("there are acc,none; acc,norm"));
+  options.metric = "acc,norm";
+  plot(options);
+  EXPECT_EQ(this->table("interventions")[0]["value"], "0.25");
+}
+
 }  // namespace
 }  // namespace sinkscope
