@@ -115,7 +115,8 @@ def effect(out):
     table = [["top_k", "control", "steps", "predictions", "mean_kl", "agreement", "mean_confidence_change", "mean_probability_change",
               "mean_removed_mass", "quarter_1", "quarter_2", "quarter_3", "quarter_4", "kendall"]]
     measured = load(out, "measured-effect", "measure.json")
-    for run in (measured or {}).get("runs", []):
+    runs = (measured or {}).get("runs", [])
+    for run in sorted(runs, key=lambda run: (run["intervention"]["top_k"], run["intervention"]["control"])):
         of = run.get("effect")
         if not of:
             continue

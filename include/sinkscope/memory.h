@@ -19,12 +19,12 @@ struct MemoryUse {
   std::int64_t sequences = 1;  // rows of a pass; with guidance two for each sample
   std::int64_t positions = 1;  // of each of them
   Capture capture = Capture::columns;
-  bool removes_keys = false;  // an intervention: it also remembers the previous step
+  bool removes_keys = false;     // an intervention: it also remembers the previous step
   std::int64_t listed_keys = 0;  // of rank own: keys in all lists of one query
   bool compares = false;         // the effect of an intervention: a second pass, some rows of logits of both
-  std::int64_t maps = 0;      // full attention maps kept of each row
-  bool keeps_logits = false;  // noise needs them, some rows at a time
-  bool keeps_keys = false;    // a cache of keys and values of all positions
+  std::int64_t maps = 0;         // full attention maps kept of each row
+  bool keeps_logits = false;     // noise needs them, some rows at a time
+  bool keeps_keys = false;       // a cache of keys and values of all positions
 };
 
 /// Bytes. What the process itself takes (libraries, code made at run time) is not in it.

@@ -52,6 +52,9 @@ struct RunMachine {
 /// This machine; `threads` and `device` are the run's.
 RunMachine describe_machine(int threads, std::string device);
 
+/// This moment in UTC, as run.json has it: 2026-01-31T12:34:56Z.
+std::string utc_now();
+
 /// run.json.
 struct RunInfo {
   int format = 1;

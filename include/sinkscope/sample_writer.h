@@ -52,9 +52,9 @@ struct SampleStep {
 };
 
 /// Writes states, proposed, confidence, column_sum, masked_keys or queries_without_key, prompt_length,
-/// mask_id, diagonal, row_entropy, row_max, value_norm, map_L{l}_H{h}, effect_kl, effect_agrees, effect_confidence,
-/// effect_probability, removed_mass in this order, those of the layout.
-/// Errors as NpzWriter.
+/// mask_id, diagonal, row_entropy, row_max, value_norm, map_L{l}_H{h}, effect_kl, effect_agrees,
+/// effect_confidence, effect_probability, removed_mass in this order, those of the layout. Errors as
+/// NpzWriter.
 class SampleWriter {
  public:
   SampleWriter(std::filesystem::path path, SampleLayout layout);

@@ -37,9 +37,9 @@ struct TokenStep {
   float removed_mass = 0;
 };
 
-/// Writes states [T+1,S] padded with -1, prompt_length, mask_id (-1), logits [T,V], effect_kl, effect_agrees, effect_confidence,
-/// effect_probability, removed_mass [T] and, token by token,
-/// last_row_{t} and masked_keys_{t} from t = 1. Errors as NpzWriter.
+/// Writes states [T+1,S] padded with -1, prompt_length, mask_id (-1), logits [T,V], effect_kl, effect_agrees,
+/// effect_confidence, effect_probability, removed_mass [T] and, token by token, last_row_{t} and
+/// masked_keys_{t} from t = 1. Errors as NpzWriter.
 class TokenWriter {
  public:
   TokenWriter(std::filesystem::path path, TokenLayout layout);

@@ -15,35 +15,35 @@ namespace {
 
 struct FamilyRow {
   Family family;
+  bool has_variants;  // of attention
   std::string_view name;
   std::string_view architecture;
   std::string_view model_type;
   std::string_view tensor;  // a name that no other row's models have; rows that share names: the first wins
   ConfigReader read;
-  bool has_variants = false;  // of attention
 };
 
 // One row a name; the first row of a family has its usual one. Where only tensors tell, those that Llama
 // shares with others mean Llama, since an old converter's Llama is the likeliest to have no config to speak
 // of.
 constexpr FamilyRow families[] = {
-    {Family::llada, "llada", "LLaDAModelLM", "llada", olmo_embedding, read_olmo_config},
-    {Family::mmada, "mmada", "MMadaModelLM", "mmada", olmo_embedding, read_olmo_config},
-    {Family::llada_moe, "llada-moe", "LLaDAMoEModel", "llada_moe",
+    {Family::llada, false, "llada", "LLaDAModelLM", "llada", olmo_embedding, read_olmo_config},
+    {Family::mmada, false, "mmada", "MMadaModelLM", "mmada", olmo_embedding, read_olmo_config},
+    {Family::llada_moe, false, "llada-moe", "LLaDAMoEModel", "llada_moe",
      "model.layers.0.mlp.experts.0.up_proj.weight", read_llada_moe_config},
-    {Family::llada_moe, "llada-moe", "LLaDAMoEModelLM", "llada_moe", "", read_llada_moe_config},
-    {Family::dream, "dream", "DreamModel", "Dream", "", read_dream_config},
-    {Family::qwen3, "qwen3", "Qwen3ForCausalLM", "qwen3", "model.layers.0.self_attn.q_norm.weight",
+    {Family::llada_moe, false, "llada-moe", "LLaDAMoEModelLM", "llada_moe", "", read_llada_moe_config},
+    {Family::dream, false, "dream", "DreamModel", "Dream", "", read_dream_config},
+    {Family::qwen3, false, "qwen3", "Qwen3ForCausalLM", "qwen3", "model.layers.0.self_attn.q_norm.weight",
      read_qwen3_config},
-    {Family::qwen2, "qwen2", "Qwen2ForCausalLM", "qwen2", "model.layers.0.self_attn.q_proj.bias",
+    {Family::qwen2, false, "qwen2", "Qwen2ForCausalLM", "qwen2", "model.layers.0.self_attn.q_proj.bias",
      read_qwen2_config},
-    {Family::llama, "llama", "LlamaForCausalLM", "llama", "model.layers.0.self_attn.q_proj.weight",
+    {Family::llama, false, "llama", "LlamaForCausalLM", "llama", "model.layers.0.self_attn.q_proj.weight",
      read_llama_config},
-    {Family::mistral, "mistral", "MistralForCausalLM", "mistral", "", read_mistral_config},
+    {Family::mistral, false, "mistral", "MistralForCausalLM", "mistral", "", read_mistral_config},
     // as `sinkscope train` writes them: not LLaDA's or Llama's attention, so not their class
-    {Family::llada, "llada", "SinkscopeLLaDAModel", "sinkscope-llada", "", read_olmo_config, true},
-    {Family::llama, "llama", "SinkscopeLlamaForCausalLM", "sinkscope-llama", "", read_llama_variant_config,
-     true},
+    {Family::llada, true, "llada", "SinkscopeLLaDAModel", "sinkscope-llada", "", read_olmo_config},
+    {Family::llama, true, "llama", "SinkscopeLlamaForCausalLM", "sinkscope-llama", "",
+     read_llama_variant_config},
 };
 
 const FamilyRow& row_of(Family family) {

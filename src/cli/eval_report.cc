@@ -4,7 +4,6 @@
 #include <sinkscope/error.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -15,15 +14,6 @@ namespace sinkscope {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 void write_summary(const std::filesystem::path& folder, const OrderedJson& summary) {
   write_file_atomically(folder / "eval.json", summary.dump(2) + "\n");
@@ -94,7 +84,7 @@ OrderedJson begin_summary(const std::filesystem::path& folder, const RunInfo& in
                       {"weights_sha256", info.model.weights_sha256}};
   summary["cells"] = OrderedJson::array();
   for (const Cell& cell : cells) summary["cells"].push_back(cell_json(cell));
-  summary["started"] = now_text();
+  summary["started"] = utc_now();
   summary["ended"] = nullptr;
   write_summary(folder, summary);
   return summary;
@@ -103,7 +93,7 @@ OrderedJson begin_summary(const std::filesystem::path& folder, const RunInfo& in
 void end_summary(const std::filesystem::path& folder, OrderedJson& summary,
                  const std::vector<CellLines>& results, std::size_t resamples) {
   summary["table"] = comparison_table(results, resamples, /*seed=*/0);
-  summary["ended"] = now_text();
+  summary["ended"] = utc_now();
   write_file_atomically(folder / "eval.csv", table_csv(summary["table"]));
   write_summary(folder, summary);
 }

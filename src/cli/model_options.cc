@@ -5,6 +5,8 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "cli/progress.h"
 #include "cli/threads.h"
@@ -23,6 +25,24 @@ void declare_model_options(OptionTable& table, ModelOptions& options) {
   table.flag("quiet", options.quiet, "no progress on stderr");
 }
 
+namespace {
+
+// Which process of its machine this is, where a launcher of several says so: each takes a GPU of its own.
+int local_rank() {
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    int rank = 0;
+    const char* const end = value + std::strlen(value);
+    if (std::from_chars(value, end, rank).ptr != end || rank < 0)
+      throw UsageError("the environment's {}={} is no rank; unset it, or give --device cuda:N", name, value);
+    return rank;
+  }
+  return 0;
+}
+
+}  // namespace
+
 at::Device parse_device(const std::string& name) {
   if (name == "cpu") return at::kCPU;
   int index = 0;
@@ -36,6 +56,7 @@ at::Device parse_device(const std::string& name) {
   const auto devices = static_cast<int>(torch::cuda::device_count());
   if (devices == 0)
     throw UsageError("--device {}: this machine or this libtorch has no CUDA device; use --device cpu", name);
+  if (name == "cuda") index = local_rank() % devices;
   if (index >= devices)
     throw UsageError("--device {}: there are {} CUDA devices, numbered from 0", name, devices);
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};

@@ -105,10 +105,11 @@ void declare_sampling_rules(OptionTable& table, SamplingOptions& s) {
 
 void declare_sink_choice(OptionTable& table, SamplingOptions& options) {
   table.option("sink-top-k", options.sinks.top_k, "mask the K largest sinks of each layer and head; 0 = off");
-  table.choice("sink-rank", options.sink_rank, {"usual", "columns", "last", "visible", "own"},
-               "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
-               "models), the mean of the queries that see them (autoregressive), or for each query by its own "
-               "row, which loses keys of its own (diffusion)");
+  table.choice(
+      "sink-rank", options.sink_rank, {"usual", "columns", "last", "visible", "own"},
+      "keys rank by column sums (usual in diffusion), the last query's row (usual in autoregressive "
+      "models), the mean of the queries that see them (autoregressive), or for each query by its own "
+      "row, which loses keys of its own (diffusion)");
   table.choice(
       "sink-control", options.sink_control, {"none", "random", "bottom", "matched"},
       "mask as many other keys in place of the picked ones: drawn, those with the least attention, or "
@@ -138,9 +139,10 @@ void declare_sinks(OptionTable& table, SamplingOptions& options) {
   table.option("sink-heads", options.sink_heads, "mask in these query heads only [all]");
   table.option("sink-steps", options.sink_steps,
                "mask at these steps (or generated tokens) only, from 0 [all]");
-  table.flag("effect", options.effect,
-             "also record what the masking does to each prediction in the same state: KL divergence, agreement, "
-             "confidence; costs a second forward pass a step");
+  table.flag(
+      "effect", options.effect,
+      "also record what the masking does to each prediction in the same state: KL divergence, agreement, "
+      "confidence; costs a second forward pass a step");
 }
 
 void resolve(SamplingOptions& options) {
@@ -192,7 +194,8 @@ void check_applicable(const SamplingOptions& options, const ModelConfig& config)
   };
   if (options.sink_rank == "own" && config.generation == Generation::autoregressive)
     throw UsageError(
-        "--sink-rank own is for diffusion models; {} computes one new query a step, of which --sink-rank last "
+        "--sink-rank own is for diffusion models; {} computes one new query a step, of which --sink-rank "
+        "last "
         "takes the keys that the query before it attended",
         config.architecture);
   for (const auto& rule : rules)

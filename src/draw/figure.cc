@@ -26,8 +26,8 @@ void widen(Axis& axis, const Axis& other) {
 // A matrix fills its axes, which begin with its first cell: where they become longer there is no value.
 void fill_axes(Panel& panel) {
   Matrix& old = *panel.matrix;
-  const auto rows = static_cast<std::size_t>(std::abs(panel.y.to - panel.y.from) + 0.5);
-  const auto columns = static_cast<std::size_t>(std::abs(panel.x.to - panel.x.from) + 0.5);
+  const auto rows = static_cast<std::size_t>(std::lround(std::abs(panel.y.to - panel.y.from)));
+  const auto columns = static_cast<std::size_t>(std::lround(std::abs(panel.x.to - panel.x.from)));
   if (rows == old.rows && columns == old.columns) return;
   Matrix larger{rows, columns, std::vector<float>(rows * columns, std::nanf(""))};
   for (std::size_t row = 0; row < old.rows; ++row)
@@ -185,8 +185,8 @@ Picture picture_of(const Figure& figure, double width) {
       if (panel.matrix) largest = std::max(largest, largest_value(*panel.matrix));
       picture.panels.push_back(panel);
       std::string& title = picture.panels.back().title;
-      if (several && figure.parts[1].panels.size() > 0)
-        title = part.run + (title.empty() ? "" : ", " + title);
+      if (several && !figure.parts[1].panels.empty())
+        title.insert(0, title.empty() ? part.run : part.run + ", ");
     }
   }
   picture.panels_per_row = width < wide ? 1 : std::min<std::size_t>(picture.panels.size(), 2);

@@ -73,9 +73,9 @@ struct AttentionObservation {
   at::Tensor diagonal_used;  // [H, K]
   at::Tensor row_entropy;  // raw, nats, [B, 3, H]: mean over the queries of the class, NaN where it has none
   at::Tensor row_max;      // raw, [B, 3, H]: likewise
-  at::Tensor row_most;       // int32 [H, N, room of rows.most]
-  at::Tensor row_least;      // int32 [H, N, room of rows.least]
-  at::Tensor last_row;       // [H, K]; left as it is where a sequence's last key has no query
+  at::Tensor row_most;     // int32 [H, N, room of rows.most]
+  at::Tensor row_least;    // int32 [H, N, room of rows.least]
+  at::Tensor last_row;     // [H, K]; left as it is where a sequence's last key has no query
   at::Tensor changed_share;  // [H, N]
   std::map<std::pair<std::int64_t, std::int64_t>, at::Tensor>
       maps;                              // (sequence, head) -> raw [queries, keys]

@@ -119,8 +119,8 @@ void list_tile(const Tile& tile, const at::Tensor& rows, const RowRequest& reque
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
-// scores [H, rows, S], removed [H, 1 or rows, S] -> probabilities over the kept keys; rows without any are zero and
-// counted. Keys that are not seen have scores of -infinity.
+// scores [H, rows, S], removed [H, 1 or rows, S] -> probabilities over the kept keys; rows without any are
+// zero and counted. Keys that are not seen have scores of -infinity.
 at::Tensor softmax_kept(const at::Tensor& scores, const at::Tensor& removed, std::int64_t& empty_rows) {
   const at::Tensor kept = scores.masked_fill(removed, minus_infinity);
   const at::Tensor nothing_left = (kept == minus_infinity).all(-1, /*keepdim=*/true);
@@ -178,8 +178,7 @@ TileRows softmax_tile(const SequenceHeads& heads, const at::Tensor& unseen, cons
   const at::Tensor raw = at::softmax(scores, -1);
   at::Tensor used = raw;
   if (change.to(KeyAction::remove)) used = softmax_kept(scores, change.keys, empty_rows);
-  if (change.to(KeyAction::scale))
-    used = at::softmax(scores + change.keys * std::log(change.change.eta), -1);
+  if (change.to(KeyAction::scale)) used = at::softmax(scores + change.keys * std::log(change.change.eta), -1);
   return {raw, used, raw, weigh(used, heads.values, change)};
 }
 

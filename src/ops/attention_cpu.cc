@@ -64,8 +64,7 @@ const std::uint8_t* removed_keys(const Call& call, const HeadTask& task) {
 const std::int32_t* row_removed_keys(const Call& call, const HeadTask& task) {
   const RowKeys& lists = call.request.row_removed;
   if (lists.keys == nullptr || lists.room == 0) return nullptr;
-  const std::int32_t* first =
-      lists.keys + (task.head * call.layout.offsets.back() + task.first) * lists.room;
+  const std::int32_t* first = lists.keys + (task.head * call.layout.offsets.back() + task.first) * lists.room;
   for (std::int64_t i = 0; i < task.length; ++i)
     if (first[i * lists.room] != no_key) return first;
   return nullptr;
@@ -158,8 +157,8 @@ HeadObservation observe(const Call& call, const HeadTask& task, bool removes) {
     seen.last_row =
         call.seen.last_row.data_ptr<float>() + task.head * call.seen.last_row.stride(0) + task.first_key;
   if (rows.changed_share) {
-    seen.changed_share =
-        call.seen.changed_share.data_ptr<float>() + task.head * call.seen.changed_share.stride(0) + task.first;
+    seen.changed_share = call.seen.changed_share.data_ptr<float>() +
+                         task.head * call.seen.changed_share.stride(0) + task.first;
     std::fill_n(seen.changed_share, task.length, 0.0F);
   }
   return seen;
@@ -222,8 +221,7 @@ void attend_head(const Call& call, const HeadTask& task) {
   HeadObservation seen = observe(call, task, changes);
   if (head.queries > 0)
     kernels.attend(head, seen, thread_workspace(kernels.workspace_bytes(head.keys, head.width)));
-  if (call.request.columns && call.seen.column_used.defined() && !changes)
-    copy_raw_to_used(call, task, seen);
+  if (call.request.columns && call.seen.column_used.defined() && !changes) copy_raw_to_used(call, task, seen);
   if (call.request.statistics) write_statistics(call, task, seen);
   if (seen.empty_rows > 0)
     std::atomic_ref(call.seen.empty_rows[static_cast<std::size_t>(task.sequence)]) += seen.empty_rows;

@@ -46,13 +46,13 @@ void add_rows(const float* const* row, const float* weight, std::int64_t keys, f
 }
 
 // Sum of values [keys, a multiple of the lanes].
-float sum_row(const float* values, std::int64_t keys) {
+inline float sum_row(const float* values, std::int64_t keys) {
   Vector sum{};
   for (std::int64_t j = 0; j < keys; j += vector_lanes) sum += load_vector<Vector>(values + j);
   return sum_lanes(sum);
 }
 
-bool any_above(Vector values, float bound) {
+inline bool any_above(Vector values, float bound) {
   const auto above = values > broadcast(bound);
   std::uint64_t parts[vector_bytes / 8];
   __builtin_memcpy(parts, &above, sizeof above);
@@ -87,7 +87,7 @@ struct KeyList {
 constexpr int list_vectors = 4;  // of a row, looked at together
 constexpr int list_lanes = list_vectors * vector_lanes;
 
-int count_above(const Vector* values, float bound) {
+inline int count_above(const Vector* values, float bound) {
   auto above = values[0] > broadcast(bound);
   for (int v = 1; v < list_vectors; ++v) above += values[v] > broadcast(bound);
   std::int32_t lanes[vector_lanes];
@@ -100,7 +100,7 @@ int count_above(const Vector* values, float bound) {
 // A bound at least as high as `bound` >= 0 that `wanted` values of the row exceed, where a quick look finds
 // one: the maxima of list_lanes parts of the row are values of it, so that what `wanted` of them exceed will
 // do. Found by halving the interval of their bit patterns, which is about that of their logarithms.
-float raised_bound(const float* row, std::int64_t keys, float bound, std::int64_t wanted) {
+inline float raised_bound(const float* row, std::int64_t keys, float bound, std::int64_t wanted) {
   if (!(bound >= 0) || keys < 4 * list_lanes || wanted > list_lanes) return bound;
   Vector largest[list_vectors] = {};
   for (std::int64_t j = 0; j + list_lanes <= keys; j += list_lanes)

@@ -50,7 +50,8 @@ ArrayType type_of(std::string_view description, const std::string& where) {
   if (description == "|O")
     throw Error("{} holds Python objects, which only Python can load; convert it to numbers", where);
   throw Error(
-      "{} has the element type '{}'; only bool, uint8, uint16, int32, int64, float16, float32 and float64 are read",
+      "{} has the element type '{}'; only bool, uint8, uint16, int32, int64, float16, float32 and float64 "
+      "are read",
       where, description);
 }
 

@@ -21,15 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 [[noreturn]] void refuse_used_folder(const fs::path& folder) {
   throw UsageError(
       "{} exists already and is not empty; name a new folder, or go on with an interrupted run by --resume "
@@ -127,6 +118,15 @@ bool starts_and_ends(std::string_view text, std::string_view start, std::string_
 }
 
 }  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
 
 void remove_leftovers(const fs::path& folder) {
   std::error_code error;

@@ -23,8 +23,7 @@ SampleWriter::SampleWriter(std::filesystem::path path, SampleLayout layout)
   if (layout_.columns)
     writer_.declare("column_sum", layout_.array_type, {query_classes, layers, heads, positions});
   if (layout_.intervention) writer_.declare("masked_keys", ArrayType::uint8, {layers, heads, positions});
-  if (layout_.own_keys)
-    writer_.declare("queries_without_key", ArrayType::uint16, {layers, heads, positions});
+  if (layout_.own_keys) writer_.declare("queries_without_key", ArrayType::uint16, {layers, heads, positions});
   writer_.add("prompt_length", {}, std::span(&layout_.prompt_length, 1));
   writer_.add("mask_id", {}, std::span(&layout_.mask_id, 1));
   if (layout_.full) {

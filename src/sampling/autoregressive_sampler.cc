@@ -264,8 +264,9 @@ ForwardResult Decoder::forward(const Step& step, const std::vector<std::uint8_t>
 // [sequences, V]
 at::Tensor Decoder::forward_plain(const Step& step) {
   return model_
-      .forward({.tokens = step.tokens, .head = Head::logits, .capture = Capture::none, .cached = &step.cached},
-               workspace_)
+      .forward(
+          {.tokens = step.tokens, .head = Head::logits, .capture = Capture::none, .cached = &step.cached},
+          workspace_)
       .logits.to(at::kCPU, at::kFloat)
       .contiguous();
 }

@@ -68,8 +68,8 @@ at::Tensor read_logits(const Transformer& model, const at::Tensor& hidden, doubl
                        const WantedRows& rows, std::int64_t begin, std::int64_t count) {
   at::Tensor logits = model.logits_of(hidden.narrow(0, rows.first + begin, count));
   if (guidance > 0)
-    logits = guided_logits(logits, model.logits_of(hidden.narrow(0, rows.unconditional + begin, count)),
-                           guidance);
+    logits =
+        guided_logits(logits, model.logits_of(hidden.narrow(0, rows.unconditional + begin, count)), guidance);
   return logits.to(at::kCPU, at::kFloat).contiguous();
 }
 
@@ -89,13 +89,8 @@ std::vector<std::int64_t> rows_of_predictions(const DenoisingRule& rule, const P
 class SampleLogits : public PredictedLogits {
  public:
   SampleLogits(const Transformer& model, const ForwardResult& forwarded, double guidance,
-               const WantedRows& wanted,
-               std::vector<std::int64_t> rows)
-      : model_(model),
-        forwarded_(forwarded),
-        guidance_(guidance),
-        wanted_(wanted),
-        rows_(std::move(rows)) {}
+               const WantedRows& wanted, std::vector<std::int64_t> rows)
+      : model_(model), forwarded_(forwarded), guidance_(guidance), wanted_(wanted), rows_(std::move(rows)) {}
 
   const VocabularyRows& rows() const override { return forwarded_.vocabulary; }
   std::size_t row(std::size_t index) const override {

@@ -35,14 +35,15 @@ std::string nearest(std::int64_t value, std::int64_t unit) {
 void validate_effect(bool effect, const InterventionOptions& sinks) {
   if (effect && sinks.top_k == 0)
     throw UsageError(
-        "--effect compares predictions with and without an intervention, and there is none; give --sink-top-k");
+        "--effect compares predictions with and without an intervention, and there is none; give "
+        "--sink-top-k");
 }
 
 void check_row_counts(const InterventionOptions& sinks, std::int64_t positions) {
   constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
   if (sinks.top_k > 0 && sinks.rank == SinkRank::own && positions > most)
-    throw UsageError("--sink-rank own counts queries in 16 bits: a sample may have {} positions, not {}", most,
-                     positions);
+    throw UsageError("--sink-rank own counts queries in 16 bits: a sample may have {} positions, not {}",
+                     most, positions);
 }
 
 void validate_blocks(const DenoisingOptions& options) {

@@ -19,7 +19,8 @@ struct LogSoftmax {
     const auto max = static_cast<double>(row[static_cast<std::size_t>(largest)]);
     double sum = 0;
     for (const float logit : row) sum += std::exp(static_cast<double>(logit) - max);
-    if (!std::isfinite(max) || !std::isfinite(sum)) throw Error("the logits are not finite (NaN or infinity)");
+    if (!std::isfinite(max) || !std::isfinite(sum))
+      throw Error("the logits are not finite (NaN or infinity)");
     shift = max + std::log(sum);
   }
   double log_of(std::size_t id) const { return static_cast<double>(logits[id]) - shift; }
