@@ -272,6 +272,54 @@ OrderedJson header_of(const EvalOptions& options, const Cell& cell,
   return header;
 }
 
+// Folders and results go by the tasks' names.
+void check_names(const std::vector<ReadyTask>& tasks) {
+  for (std::size_t i = 0; i + 1 < tasks.size(); ++i)
+    if (tasks[i].task.name == tasks.back().task.name)
+      throw UsageError("--tasks names two tasks \"{}\"; names that differ would be right",
+                       tasks.back().task.name);
+}
+
+void check_any_cell(const Evaluation& evaluation) {
+  for (const ReadyTask& ready : evaluation.tasks)
+    for (const Cell& cell : evaluation.cells)
+      if (applies(cell, ready.task)) return;
+  throw UsageError(
+      "--sink-top-k {}: likelihoods of choices are measured with nothing masked only; 0 would be right",
+      evaluation.options.sink_top_k);
+}
+
+// What was asked and what is right, so that an evaluation goes on, and shards join, only with the same:
+// FNV-1a.
+std::string fingerprint(const ReadyTask& ready) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto add = [&](const std::string& text) {
+    for (const char c : text + '\0') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  };
+  add(ready.task.description.dump());
+  for (const Problem& problem : ready.posed.problems) {
+    for (const std::string* text : {&problem.context, &problem.gen_prefix, &problem.target}) add(*text);
+    for (const std::string& choice : problem.choices) add(choice);
+    add(problem.document.dump());
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+OrderedJson tasks_json(const std::vector<ReadyTask>& tasks) {
+  OrderedJson list = OrderedJson::array();
+  for (const ReadyTask& ready : tasks)
+    list.push_back({{"name", ready.task.name},
+                    {"problems", ready.posed.problems.size()},
+                    {"fingerprint", fingerprint(ready)}});
+  return list;
+}
+
+void check_same_tasks(const std::filesystem::path& folder, const OrderedJson& tasks) {
+  const OrderedJson before = read_summary(folder / "eval.json").value("tasks", OrderedJson());
+  if (before != tasks)
+    throw Error("{}: the tasks or their data are not those the evaluation began with", folder.string());
+}
+
 // Everything that cannot be is said before the first sample.
 void check_cells(const Evaluation& evaluation) {
   for (const ReadyTask& ready : evaluation.tasks)
@@ -325,11 +373,21 @@ std::filesystem::path folder_of(const EvalOptions& options) {
   return make_run_folder(run.out, {{}, options.gen_len.value_or(0), {}}, std::time(nullptr));
 }
 
+// Descriptions are files that must be found from everywhere.
+std::string absolute_tasks(const std::string& names) {
+  std::vector<std::string> absolute;
+  for (const std::string& name : parse_names(names, "--tasks"))
+    absolute.push_back(name.ends_with(".json") ? absolute_if_there(name) : name);
+  return fmt::format("{}", fmt::join(absolute, ","));
+}
+
 // Answers from elsewhere in the place of a model's.
 void score_given(const EvalOptions& options, const OptionTable& table) {
   if (!options.run.model.empty() || !options.run.resume.empty())
     throw UsageError("--responses scores answers that are there already; leave {} out",
                      options.run.model.empty() ? "--resume" : "MODEL");
+  if (options.tasks.find(',') != std::string::npos)
+    throw UsageError("--responses answers one task; --tasks names several: {}", options.tasks);
   std::vector<ReadyTask> tasks{posed(options.tasks, options)};
   const ReadyTask& ready = tasks.front();
   if (ready.task.kind == TaskKind::choose)
@@ -343,7 +401,7 @@ void score_given(const EvalOptions& options, const OptionTable& table) {
   info.version = SINKSCOPE_VERSION;
   info.model.name = options.responses;
   const Cell plain{"plain", 0, "", "none"};
-  OrderedJson summary = begin_summary(folder, info, recorded, {plain});
+  OrderedJson summary = begin_summary(folder, info, recorded, {plain}, tasks_json(tasks));
   const CellLines result{plain, {{ready.task.name, scored(ready.task, responses, options)}}};
   std::filesystem::create_directories(folder / plain.name);
   write_lines(samples_path(folder / plain.name, ready.task.name), result.tasks.front().second);
@@ -364,16 +422,25 @@ void eval_command(EvalOptions& options, const OptionTable& table) {
   const ChosenModel chosen = choose_model(options.run, /*needs_tokenizer=*/true);
   Evaluation evaluation{
       options, chosen, {}, {}, cells_of(options, chosen.config().causal() ? "last" : "columns"), {}, {}};
-  for (const std::string& name : parse_names(options.tasks, "--tasks"))
+  validate(options.likelihoods.likelihood, chosen.config().generation);
+  for (const std::string& name : parse_names(options.tasks, "--tasks")) {
     evaluation.tasks.push_back(prepared(name, options, chosen));
+    check_names(evaluation.tasks);
+  }
+  check_any_cell(evaluation);
   check_code(evaluation.tasks, options);
   check_cells(evaluation);
   OrderedJson recorded{{"model", absolute_if_there(options.run.model)}};
   recorded.update(table.to_json(unrecorded_eval_options()));
+  for (const char* name : {"data_dir", "shots"})
+    recorded[name] = absolute_if_there(recorded[name].get<std::string>());
+  recorded["tasks"] = absolute_tasks(options.tasks);
+  const OrderedJson tasks = tasks_json(evaluation.tasks);
+  if (!options.run.resume.empty()) check_same_tasks(options.run.resume, tasks);
   evaluation.folder = folder_of(options);
   evaluation.info = describe_run(chosen, table, options.run);
   evaluation.info.command = "eval";
-  OrderedJson summary = begin_summary(evaluation.folder, evaluation.info, recorded, evaluation.cells);
+  OrderedJson summary = begin_summary(evaluation.folder, evaluation.info, recorded, evaluation.cells, tasks);
   note(options.run.common.quiet, fmt::format("{} cells of {} tasks into {}", evaluation.cells.size(),
                                              evaluation.tasks.size(), evaluation.folder.string()));
   try {
@@ -391,6 +458,9 @@ void resume_command(const CLI::App& command, const EvalOptions& given) {
   refuse_beside_resume(command, {"resume", "threads", "quiet", "json", "help"}, "eval.json");
   const std::filesystem::path file = std::filesystem::path(given.run.resume) / "eval.json";
   const OrderedJson summary = read_summary(file);
+  if (!summary.at("options").value("responses", std::string()).empty())
+    throw UsageError("{} scored --responses, which is done at once: there is nothing to go on with",
+                     file.string());
   EvalOptions options;
   CLI::App parser;
   OptionTable table(parser);

@@ -37,7 +37,8 @@ void declare_tasks(OptionTable& table, EvalOptions& options) {
 void declare_lengths(OptionTable& table, EvalOptions& options) {
   table.option("gen-len", options.gen_len, "tokens to generate [the task's]");
   table.option("steps", options.steps, "denoising steps [--gen-len]");
-  table.option("block-len", options.block_len, "tokens of a block [32, or --gen-len where that is less]");
+  table.option("block-len", options.block_len,
+               "tokens of a block [32, or --gen-len where that is no multiple of 32]");
 }
 
 void declare_grid(OptionTable& table, EvalOptions& options) {
@@ -117,10 +118,10 @@ void resolve(EvalOptions& options) {
        {std::pair{"gen-len", options.gen_len}, {"steps", options.steps}, {"block-len", options.block_len}})
     if (value && *value < 1) throw UsageError("--{} is {}; it must be at least 1", name, *value);
   resolve(options.run);
-  for (const Cell& cell : cells_of(options, "columns")) {
-    (void)parse_sink_control(cell.control);
-    if (cell.top_k > 0) (void)parse_sink_rank(cell.rank);
-  }
+  for (const std::string& name : parse_names(options.sink_control, "--sink-control"))
+    (void)parse_sink_control(name);
+  for (const std::string& name : parse_names(options.sink_rank, "--sink-rank")) (void)parse_sink_rank(name);
+  (void)cells_of(options, "columns");
 }
 
 std::vector<Cell> cells_of(const EvalOptions& options, const std::string& usual) {
@@ -140,11 +141,13 @@ RunOptions run_of(const EvalOptions& options, const Cell& cell, std::int64_t tas
   RunOptions run = options.run;
   SamplingOptions& sampling = run.sampling;
   const SamplingOptions usual;
+  for (const auto& [name, given] : {std::pair{"steps", options.steps}, {"block-len", options.block_len}})
+    if (autoregressive && given)
+      throw UsageError("--{} is for diffusion models; {} is not one of them", name, options.run.model);
   sampling.gen_len = options.gen_len.value_or(task_gen_len);
+  const std::int64_t blocks = sampling.gen_len % usual.block_len == 0 ? usual.block_len : sampling.gen_len;
   sampling.steps = autoregressive ? usual.steps : options.steps.value_or(sampling.gen_len);
-  sampling.block_len = autoregressive
-                           ? usual.block_len
-                           : options.block_len.value_or(std::min(usual.block_len, sampling.gen_len));
+  sampling.block_len = autoregressive ? usual.block_len : options.block_len.value_or(blocks);
   if (autoregressive) sampling.stop = until;
   sampling.sinks.top_k = cell.top_k;
   if (cell.top_k > 0) sampling.sink_rank = cell.rank;

@@ -76,12 +76,14 @@ OrderedJson cell_json(const Cell& cell) {
 }
 
 OrderedJson begin_summary(const std::filesystem::path& folder, const RunInfo& info,
-                          const OrderedJson& options, const std::vector<Cell>& cells) {
+                          const OrderedJson& options, const std::vector<Cell>& cells,
+                          const OrderedJson& tasks) {
   OrderedJson summary{{"format", 1}, {"version", info.version}, {"command", "eval"}, {"options", options}};
   summary["model"] = {{"name", info.model.name},
                       {"family", info.model.family},
                       {"config_sha256", info.model.config_sha256},
                       {"weights_sha256", info.model.weights_sha256}};
+  summary["tasks"] = tasks;
   summary["cells"] = OrderedJson::array();
   for (const Cell& cell : cells) summary["cells"].push_back(cell_json(cell));
   summary["started"] = utc_now();

@@ -17,7 +17,8 @@ nlohmann::ordered_json cell_json(const Cell& cell);
 
 /// Writes eval.json of an evaluation that begins or goes on: `ended` is null and there is no `table` yet.
 nlohmann::ordered_json begin_summary(const std::filesystem::path& folder, const RunInfo& info,
-                                     const nlohmann::ordered_json& options, const std::vector<Cell>& cells);
+                                     const nlohmann::ordered_json& options, const std::vector<Cell>& cells,
+                                     const nlohmann::ordered_json& tasks);
 
 /// Adds `table` and `ended` and writes eval.json and eval.csv.
 void end_summary(const std::filesystem::path& folder, nlohmann::ordered_json& summary,

@@ -147,7 +147,27 @@ void merge_likelihoods(const Paths& folders, const std::vector<OrderedJson>& sam
   write_file_atomically(out / "likelihoods.jsonl", merged);
 }
 
-CellLines merge_cell(const Paths& folders, const Cell& cell, const std::filesystem::path& out) {
+// How many problems a task has, as eval.json lists them.
+std::size_t wanted_of(const OrderedJson& tasks, const std::string& name) {
+  for (const OrderedJson& task : tasks)
+    if (task.value("name", "") == name) return task.value("problems", std::size_t{0});
+  throw Error("eval.json lists no task {}", name);
+}
+
+// Every problem is there, with as many lines as every other.
+void check_whole(const std::vector<OrderedJson>& lines, std::size_t wanted,
+                 const std::filesystem::path& place) {
+  const std::size_t filters = wanted == 0 ? 0 : lines.size() / wanted;
+  for (std::size_t i = 0; i < wanted; ++i)
+    for (std::size_t k = 0; k < filters; ++k)
+      if (lines[i * filters + k].at("doc_id") != i)
+        throw Error("{}: the shards hold no problem {}", place.string(), i);
+  if (filters == 0 || lines.size() != filters * wanted)
+    throw Error("{}: the shards hold {} scored lines of {} problems", place.string(), lines.size(), wanted);
+}
+
+CellLines merge_cell(const Paths& folders, const Cell& cell, const OrderedJson& tasks,
+                     const std::filesystem::path& out) {
   CellLines result{cell, {}};
   const Paths cells = below(folders, cell.name);
   if (!std::filesystem::exists(cells.front() / "results.json")) return result;  // no task has this cell
@@ -159,6 +179,7 @@ CellLines merge_cell(const Paths& folders, const Cell& cell, const std::filesyst
   const OrderedJson results = header["results"];
   for (const auto& [task, scores] : results.items()) {
     std::vector<OrderedJson> lines = merged_lines(cells, task);
+    check_whole(lines, wanted_of(tasks, task), out / cell.name / task);
     const Paths runs = below(cells, task);
     if (std::filesystem::exists(runs.front() / "run.json"))
       merge_runs(runs, out / cell.name / task);
@@ -185,17 +206,19 @@ std::size_t merge_evaluations(const Paths& given, const std::filesystem::path& o
     options.push_back(summary.at("options"));
   }
   const Paths folders = in_order(given, options);
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (summaries[i].value("tasks", OrderedJson()) != summaries.front().value("tasks", OrderedJson()))
+      throw Error("{} was made with other tasks or data than {}", given[i].string(), given.front().string());
   OrderedJson summary = summaries.front();
   summary["options"] = without_shard(summary["options"]);
   std::vector<CellLines> results;
   for (const Cell& cell : read_cells(summary, (given.front() / "eval.json").string()))
-    results.push_back(merge_cell(folders, cell, out));
+    results.push_back(merge_cell(folders, cell, summary.value("tasks", OrderedJson::array()), out));
   end_summary(out, summary, results, summary["options"].value("resamples", std::size_t{10000}));
   return results.size();
 }
 
 void merge_command(const MergeOptions& options) {
-  if (options.run_dir.empty()) throw UsageError("--run-dir is missing: where the whole shall lie");
   const std::filesystem::path out = options.run_dir;
   if (std::filesystem::exists(out) && !(std::filesystem::is_directory(out) && std::filesystem::is_empty(out)))
     throw UsageError("{} is there already; --run-dir must name a folder that is not, or is empty",
@@ -221,7 +244,7 @@ void add_merge_command(CLI::App& program) {
   OptionTable table(*command);
   command->add_option("RUN", options->runs, "folders that --shard made, all of one run or evaluation")
       ->required();
-  table.option("run-dir", options->run_dir, "where the whole shall lie");
+  table.option("run-dir", options->run_dir, "where the whole shall lie")->required();
   table.flag("quiet", options->quiet, "no notes on stderr");
   command->footer("The whole is what one process would have left, but for times. The shards stay.");
   command->callback([options] { merge_command(*options); });

@@ -46,12 +46,19 @@ FewShot read_shots(const JsonPlace& place) {
   return shots;
 }
 
+// "METRIC,FILTER" is how results are named.
+void check_key(const std::string& name, const std::string& where) {
+  if (name.empty() || name.find(',') != std::string::npos)
+    throw Error("{} is \"{}\"; a name without a comma would be right", where, name);
+}
+
 ResponseFilter read_filter(const JsonPlace& place) {
   refuse_unknown(place, {"fallback", "match", "name", "regex", "take"});
   using Kind = ResponseFilter::Kind;
   const ConfigSource source{place.value, place.where};
   ResponseFilter filter;
   filter.name = place.at("name").as_string();
+  check_key(filter.name, place.where + ".name");
   filter.kind = choice<Kind>(source, "take", Kind::whole,
                              {{"whole", Kind::whole},
                               {"raw", Kind::raw},
@@ -76,6 +83,12 @@ void read_scoring(const JsonPlace& place, Task& task) {
                                 {"sudoku", Metric::sudoku},
                                 {"code", Metric::code}});
   task.metric_name = place.string_or("metric_name", place.string_or("metric", "exact_match"));
+  check_key(task.metric_name, place.where + ": metric_name");
+  for (const char* taken :
+       {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "reason"})
+    if (task.metric_name == taken)
+      throw Error("{}: metric_name is {}, which the lines of scored samples have for something else",
+                  place.where, taken);
   if (const auto filters = place.find("filters"))
     for (std::size_t i = 0; i < filters->array_size(); ++i)
       task.filters.push_back(read_filter(filters->element(i)));

@@ -83,7 +83,9 @@ std::string download(const std::string& url, const DatasetOptions& options) {
     if (answer.failure == HttpFailure::none && answer.head.status == 200) return content;
     const bool again = answer.failure == HttpFailure::none ? is_temporary(answer.head.status)
                                                            : answer.failure != HttpFailure::insecure;
-    if (!again || failures > options.retry.retries) throw Error("cannot fetch {}: {}", url, why(answer));
+    if (!again || failures > options.retry.retries)
+      throw Error("cannot fetch {}: {}; check the network and the proxy, or put the file there yourself", url,
+                  why(answer));
     const double seconds = wait_before_retry(options.retry, failures, answer.retry_after, 1.0);
     options.note(fmt::format("{}: {}; the next try is in {:.0f} s", url, why(answer), seconds));
     wait(seconds);
@@ -120,8 +122,10 @@ bool fetch_dataset_file(const DatasetFile& file, const std::filesystem::path& da
     return file.sha256.empty() || checksum_of_file(there, ChecksumKind::sha256) == file.sha256;
   };
   if (std::filesystem::exists(path) && std::filesystem::exists(unpacked) && is_right(path)) return false;
-  std::filesystem::create_directories(path.parent_path());
+  if (hub_settings().offline)
+    throw Error("{} is not in {}, and HF_HUB_OFFLINE forbids to fetch it", file.name, data_dir.string());
   const std::string content = download(file.url, options);
+  std::filesystem::create_directories(path.parent_path());
   const std::filesystem::path checked = path.string() + ".part";
   write_file_atomically(checked, content);
   if (!is_right(checked)) {

@@ -169,10 +169,45 @@ TEST_F(Eval, GoesOnWhereItWasInterrupted) {
   EXPECT_EQ(run_program({"eval", "--resume", path("broken"), "--limit", "3"}).status, 2);
 }
 
+TEST_F(Eval, GoesOnOnlyWithTheTasksItBeganWith) {
+  const auto write_task = [&](const std::string& match) {
+    write_file(
+        folder / "task.json",
+        R"({"task":"mine","data":"mine.jsonl","doc_to_text":"{{q}}","doc_to_target":"{{a}}","gen_len":4,)"
+        R"("filters":[{"name":"n","regex":"[0-9]+","match":")" +
+            match + R"("}]})");
+  };
+  write_task("first");
+  write_file(folder / "mine.jsonl", "{\"q\":\"Mark had 1 book.\",\"a\":\"1\"}\n");
+  ASSERT_EQ(
+      run_program({"eval", "sums-llama", "--tasks", path("task.json"), "--run-dir", path("run"), "--quiet"})
+          .status,
+      0);
+  EXPECT_EQ(run_program({"eval", "--resume", path("run"), "--quiet"}).status, 0);
+  write_task("last");
+  const auto changed = run_program({"eval", "--resume", path("run"), "--quiet"});
+  EXPECT_EQ(changed.status, 1);
+  EXPECT_THAT(changed.error, HasSubstr("the tasks or their data are not those the evaluation began with"));
+  write_task("first");
+  write_file(folder / "mine.jsonl", "{\"q\":\"Mark had 1 book.\",\"a\":\"2\"}\n");
+  EXPECT_EQ(run_program({"eval", "--resume", path("run"), "--quiet"}).status, 1);
+}
+
+TEST_F(Eval, MergeFindsProblemsThatAreNotThere) {
+  for (const char* shard : {"0/2", "1/2"})
+    ASSERT_EQ(eval({"--limit", "4", "--run-dir", path("a"), "--shard", shard}).status, 0);
+  write_file(folder / "a.shard-1-of-2/plain/samples_sums.jsonl", "");
+  const auto merged =
+      run_program({"merge", path("a.shard-0-of-2"), path("a.shard-1-of-2"), "--run-dir", path("m")});
+  EXPECT_EQ(merged.status, 1);
+  EXPECT_THAT(merged.error, HasSubstr("the shards hold"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "m"));
+}
+
 TEST_F(Eval, ScoresAnswersFromElsewhere) {
   write_file(
       folder / "answers.jsonl",
-      "{\"doc_id\":1,\"response\":\"#### 2\"}\n{\"doc_id\":0,\"resps\":[[\"10 + 13 = 23\\n#### 23\"]]}\n");
+      "{\"doc_id\":1,\"response\":\"#### 2\"}\n\n{\"doc_id\":0,\"resps\":[[\"10 + 13 = 23\\n#### 23\"]]}\n");
   const auto result = run_program({"eval", "--tasks", sums, "--responses", path("answers.jsonl"), "--run-dir",
                                    path("scored"), "--quiet", "--json"});
   ASSERT_EQ(result.status, 0) << result.error;
@@ -225,6 +260,12 @@ TEST_F(Eval, FaultsAreNamedBeforeTheFirstSample) {
       {{"--shard", "0/2"}, 2, "give --run-dir"},
       {{"--tasks", "gsm8k"}, 2, "task gsm8k needs gsm8k/test.jsonl: give --data-dir DIR"},
       {{"--tasks", "nonsense"}, 2, "there is no task \"nonsense\""},
+      {{"--tasks", sums + ",./" + std::filesystem::relative(sums).string()}, 2, "names two tasks \"sums\""},
+      {{"--steps", "3"}, 2, "--steps is for diffusion models"},
+      {{"--block-len", "2"}, 2, "--block-len is for diffusion models"},
+      {{"--mc-num", "7", "--likelihood-batch", "0"}, 2, "batch"},
+      {{"--sink-rank", "foo"}, 2, "foo"},
+      {{"--sink-control", "foo"}, 2, "foo"},
   };
   for (const auto& [more, status, says] : cases) {
     auto arguments = more;

@@ -57,6 +57,9 @@ TEST(Task, FaultsAreNamed) {
   EXPECT_THAT(with("filters", {{{"name", "a"}, {"regex", "("}}}), HasSubstr("filters[0].regex"));
   EXPECT_THAT(with("filters", {{{"name", "a"}}, {{"name", "a"}}}), HasSubstr("two filters named \"a\""));
   EXPECT_THAT(with("filters", {{{"name", "a"}, {"regex", "x"}, {"take", "raw"}}}), HasSubstr("both"));
+  EXPECT_THAT(with("metric_name", "doc_id"), HasSubstr("for something else"));
+  EXPECT_THAT(with("metric_name", "a,b"), HasSubstr("a name without a comma"));
+  EXPECT_THAT(with("filters", {{{"name", "a,b"}}}), HasSubstr("a name without a comma"));
   EXPECT_THAT(with("metric", "code"), HasSubstr("has no \"program\""));
   EXPECT_THAT(with("task_ids", {1}), HasSubstr("first and the last"));
   EXPECT_THAT(with("time_limit", -1), HasSubstr("time_limit must be a number of seconds"));
