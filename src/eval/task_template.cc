@@ -13,7 +13,7 @@ constexpr jinja::Dialect dialect{.trim_blocks = false, .keep_trailing_newline = 
 }  // namespace
 
 TaskTemplate::TaskTemplate(const std::string& text, const std::string& where)
-    : template_(text, where, "see docs/eval.md for what a template may use", dialect) {}
+    : template_(text, where, "docs/tokenizers.md lists what a template may use", dialect) {}
 
 std::string TaskTemplate::render(const nlohmann::ordered_json& document) const {
   jinja::Work work(document.dump().size());
