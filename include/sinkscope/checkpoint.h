@@ -51,6 +51,8 @@ class Checkpoint {
 /// shards that of their concatenation in the order of their names. Reads every byte. Throws Error naming a
 /// file that cannot be read.
 std::string sha256_of_files(std::span<const std::filesystem::path> files);
+/// The same of a text.
+std::string sha256_of_text(std::string_view text);
 
 /// The folder of a model: an existing directory, a built-in name, an alias (LLaDA, Dream, MMaDA) or a Hugging
 /// Face id ORG/NAME[@REVISION] in the local hub cache. Downloads nothing. Throws Error saying where it was

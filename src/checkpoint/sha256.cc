@@ -29,20 +29,35 @@ void add_file(EVP_MD_CTX* context, const std::filesystem::path& path, std::vecto
   }
 }
 
-}  // namespace
-
-std::string sha256_of_files(std::span<const std::filesystem::path> files) {
-  const DigestContext context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+DigestContext new_digest() {
+  DigestContext context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1)
     throw Error("the OpenSSL library offers no SHA-256");
-  std::vector<unsigned char> block(block_bytes);
-  for (const auto& path : files) add_file(context.get(), path, block);
+  return context;
+}
+
+std::string hexadecimal(EVP_MD_CTX* context) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  if (EVP_DigestFinal_ex(context.get(), digest, &size) != 1) throw Error("SHA-256 could not be finished");
+  if (EVP_DigestFinal_ex(context, digest, &size) != 1) throw Error("SHA-256 could not be finished");
   std::string text;
   for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
+}
+
+}  // namespace
+
+std::string sha256_of_files(std::span<const std::filesystem::path> files) {
+  const DigestContext context = new_digest();
+  std::vector<unsigned char> block(block_bytes);
+  for (const auto& path : files) add_file(context.get(), path, block);
+  return hexadecimal(context.get());
+}
+
+std::string sha256_of_text(std::string_view text) {
+  const DigestContext context = new_digest();
+  if (EVP_DigestUpdate(context.get(), text.data(), text.size()) != 1) throw Error("SHA-256 of a text failed");
+  return hexadecimal(context.get());
 }
 
 }  // namespace sinkscope

@@ -1,6 +1,5 @@
 // `sinkscope eval`: benchmark scores under interventions and their controls.
 #include <fmt/format.h>
-#include <sinkscope/chat_template.h>
 #include <sinkscope/error.h>
 
 #include <algorithm>
@@ -41,6 +40,7 @@ struct ReadyTask {
 struct Evaluation {
   const EvalOptions& options;
   const ChosenModel& chosen;
+  Shard shard;
   std::filesystem::path folder;
   std::vector<ReadyTask> tasks;
   std::vector<Cell> cells;
@@ -49,29 +49,10 @@ struct Evaluation {
 
   bool causal() const { return chosen.config().causal(); }
   bool quiet() const { return options.run.common.quiet; }
-  Shard shard() const { return parse_shard(options.run.shard); }
   const Transformer& loaded() {
     if (!model) model.emplace(load_model(chosen.checkpoint, chosen.placement, chosen.dtype.type, quiet()));
     return *model;
   }
-};
-
-// The problem as the model gets it: through the chat template, or as it is.
-class Wrapping {
- public:
-  Wrapping(const EvalOptions& options, const ChosenModel& model) : options_(options) {
-    if (!options.run.chat.raw)
-      chat_ = choose_chat_template(options.run.chat, model.checkpoint->directory(),
-                                   family_name(model.config().family));
-  }
-  bool is_chat() const { return chat_.has_value(); }
-  std::string operator()(const std::string& context) const {
-    return chat_ ? templated(*chat_, options_.run.chat, context) : context;
-  }
-
- private:
-  const EvalOptions& options_;
-  std::optional<ChatTemplate> chat_;
 };
 
 ReadyTask posed(const std::string& name, const EvalOptions& options) {
@@ -84,17 +65,16 @@ ReadyTask posed(const std::string& name, const EvalOptions& options) {
 ReadyTask prepared(const std::string& name, const EvalOptions& options, const ChosenModel& model) {
   ReadyTask ready = posed(name, options);
   const Task& task = ready.task;
-  const Wrapping wrap(options, model);
+  const PromptWrapping wrapping(options.run.chat, model);
   for (const Problem& problem : ready.posed.problems) {
-    const std::string text = wrap(problem.context) + problem.gen_prefix;
+    const std::string text = wrapping.text(problem.context) + problem.gen_prefix;
     const std::string id = fmt::format("{}/{}", task.name, problem.index);
     // Behind a template the choice begins without the delimiter, as the harness has it.
     for (const std::string& choice : problem.choices)
-      ready.pairs.push_back({text, (wrap.is_chat() ? "" : task.target_delimiter) + choice, id});
+      ready.pairs.push_back({text, (wrapping.is_chat() ? "" : task.target_delimiter) + choice, id});
     if (task.kind == TaskKind::choose) continue;
     Prompt prompt{id, problem.context + problem.gen_prefix, problem.target, {}};
-    ready.prompts.push_back(
-        {std::move(prompt), model.tokenizer->encode(text, /*add_special=*/!wrap.is_chat())});
+    ready.prompts.push_back({std::move(prompt), wrapping.encode(text)});
   }
   return ready;
 }
@@ -122,22 +102,16 @@ RunInfo run_info(const Evaluation& evaluation, const RunOptions& run, const Task
   return info;
 }
 
-std::size_t wanted_samples(const Evaluation& evaluation, std::size_t all) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < all; ++i) count += evaluation.shard().has(static_cast<std::int64_t>(i)) ? 1 : 0;
-  return count;
-}
-
-bool is_finished(const std::filesystem::path& folder, std::size_t wanted) {
+bool is_finished(const std::filesystem::path& folder, std::int64_t wanted) {
   return std::filesystem::exists(folder / "run.json") && read_run_info(folder).ended &&
-         read_samples(folder).size() == wanted;
+         std::ssize(read_samples(folder)) == wanted;
 }
 
 std::vector<Response> generate(Evaluation& evaluation, const Cell& cell, const ReadyTask& ready) {
   const Task& task = ready.task;
   const std::filesystem::path folder = evaluation.folder / cell.name / task.name;
   const RunOptions run = run_of(evaluation.options, cell, task.gen_len, task.until, evaluation.causal());
-  if (!is_finished(folder, wanted_samples(evaluation, ready.prompts.size()))) {
+  if (!is_finished(folder, evaluation.shard.share_of(std::ssize(ready.prompts)))) {
     const RunInfo info = run_info(evaluation, run, task);
     RunDirectory directory = std::filesystem::exists(folder / "run.json")
                                  ? RunDirectory::resume(folder)
@@ -166,7 +140,7 @@ std::vector<LikelihoodRequest> shard_requests(const Evaluation& evaluation, cons
   auto begin = all.begin();
   for (const Problem& problem : ready.posed.problems) {
     const auto end = begin + static_cast<std::ptrdiff_t>(problem.choices.size());
-    if (evaluation.shard().has(problem.index)) chosen.insert(chosen.end(), begin, end);
+    if (evaluation.shard.has(problem.index)) chosen.insert(chosen.end(), begin, end);
     begin = end;
   }
   return chosen;
@@ -188,7 +162,7 @@ std::vector<Response> choose(Evaluation& evaluation, const Cell& cell, const Rea
   const std::string content = read_file(file);
   std::size_t at = 0;
   for (const Problem& problem : ready.posed.problems) {
-    if (!evaluation.shard().has(problem.index)) continue;
+    if (!evaluation.shard.has(problem.index)) continue;
     Response& response = responses.emplace_back(Response{&problem, "", {}});
     for (std::size_t i = 0; i < problem.choices.size(); ++i) {
       const std::size_t end = content.find('\n', at);
@@ -289,20 +263,12 @@ void check_any_cell(const Evaluation& evaluation) {
       evaluation.options.sink_top_k);
 }
 
-// What was asked and what is right, so that an evaluation goes on, and shards join, only with the same:
-// FNV-1a.
+// What was asked and what is right, so that an evaluation goes on, and shards join, only with the same.
 std::string fingerprint(const ReadyTask& ready) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto add = [&](const std::string& text) {
-    for (const char c : text + '\0') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  };
-  add(ready.task.description.dump());
-  for (const Problem& problem : ready.posed.problems) {
-    for (const std::string* text : {&problem.context, &problem.gen_prefix, &problem.target}) add(*text);
-    for (const std::string& choice : problem.choices) add(choice);
-    add(problem.document.dump());
-  }
-  return fmt::format("{:016x}", hash);
+  OrderedJson asked = OrderedJson::array({ready.task.description});
+  for (const Problem& problem : ready.posed.problems)
+    asked.push_back({problem.document, problem.context, problem.gen_prefix, problem.target, problem.choices});
+  return sha256_of_text(json_line(asked));
 }
 
 OrderedJson tasks_json(const std::vector<ReadyTask>& tasks) {
@@ -327,11 +293,12 @@ void check_cells(const Evaluation& evaluation) {
       if (ready.prompts.empty()) continue;
       const RunOptions run =
           run_of(evaluation.options, cell, ready.task.gen_len, ready.task.until, evaluation.causal());
-      // Everything that cannot be is said before the first sample.
       check_applicable(run.sampling, evaluation.chosen.config());
       (void)choose_sampler(run.sampling, evaluation.chosen.config().generation, evaluation.chosen.ids);
       check_against_model(ready.prompts, evaluation.chosen.config(), run);
       check_run_memory(ready.prompts, run, evaluation.chosen);
+      if (&cell == &evaluation.cells.front())
+        note_long_samples(ready.prompts, evaluation.chosen.config(), run);
     }
 }
 
@@ -420,8 +387,9 @@ void eval_command(EvalOptions& options, const OptionTable& table) {
   if (options.run.model.empty())
     throw UsageError("MODEL is missing: a directory, a built-in name or a Hugging Face id");
   const ChosenModel chosen = choose_model(options.run, /*needs_tokenizer=*/true);
-  Evaluation evaluation{
-      options, chosen, {}, {}, cells_of(options, chosen.config().causal() ? "last" : "columns"), {}, {}};
+  Evaluation evaluation{options, chosen, parse_shard(options.run.shard),
+                        {},      {},     cells_of(options, chosen.config().causal() ? "last" : "columns"),
+                        {},      {}};
   validate(options.likelihoods.likelihood, chosen.config().generation);
   for (const std::string& name : parse_names(options.tasks, "--tasks")) {
     evaluation.tasks.push_back(prepared(name, options, chosen));

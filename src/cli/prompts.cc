@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text_parts.h"
 #include "text/unicode.h"
 
 namespace sinkscope {
@@ -67,20 +68,6 @@ Prompt prompt_of_line(std::string_view line, const Fields& fields, const std::st
           field(object, fields.reference, where),
           {}};
 }
-
-std::vector<std::string_view> lines_of(std::string_view content) {
-  std::vector<std::string_view> lines;
-  while (!content.empty()) {
-    const std::size_t end = content.find('\n');
-    std::string_view line = content.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
-  }
-  return lines;
-}
-
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 // JSON Lines when the name or the first line says so, else one prompt a line. Blank lines are passed over.
 void add_file(const std::filesystem::path& path, const Fields& fields, std::vector<Prompt>& prompts) {

@@ -18,21 +18,11 @@ namespace {
 
 std::vector<PreparedPrompt> prepare_prompts(std::vector<Prompt> prompts, const ChosenModel& model,
                                             const RunOptions& options) {
-  std::optional<ChatTemplate> chat;
+  std::optional<PromptWrapping> wrapping;  // ids need none
   std::vector<PreparedPrompt> prepared;
   for (Prompt& prompt : prompts) {
-    std::vector<std::int32_t> ids;
-    if (prompt.ids) {
-      ids = *prompt.ids;
-    } else if (options.chat.raw) {
-      ids = model.tokenizer->encode(prompt.text, /*add_special=*/true);
-    } else {
-      if (!chat)
-        chat = choose_chat_template(options.chat, model.checkpoint->directory(),
-                                    family_name(model.config().family));
-      // The template has written the begin token already, where the format has one.
-      ids = model.tokenizer->encode(templated(*chat, options.chat, prompt.text));
-    }
+    if (!prompt.ids && !wrapping) wrapping.emplace(options.chat, model);
+    std::vector<std::int32_t> ids = prompt.ids ? *prompt.ids : wrapping->encode(wrapping->text(prompt.text));
     prepared.push_back({std::move(prompt), std::move(ids)});
   }
   return prepared;
@@ -77,6 +67,7 @@ void run_command(RunOptions& options, const OptionTable& table) {
   const Sampler sampler = choose_sampler(options.sampling, generation, chosen.ids);
   const std::vector<PreparedPrompt> prepared = prepare_prompts(std::move(prompts), chosen, options);
   check_against_model(prepared, chosen.config(), options);
+  note_long_samples(prepared, chosen.config(), options);
   check_run_memory(prepared, options, chosen);
   RunDirectory run = open_run(describe_run(chosen, table, options), options, generation, prepared);
   const Transformer model =

@@ -64,6 +64,20 @@ ChosenModel choose_model(const RunOptions& options, bool needs_tokenizer) {
   return model;
 }
 
+PromptWrapping::PromptWrapping(const TemplateOptions& options, const ChosenModel& model)
+    : options_(options), tokenizer_(*model.tokenizer) {
+  if (!options.raw)
+    chat_ = choose_chat_template(options, model.checkpoint->directory(), family_name(model.config().family));
+}
+
+std::string PromptWrapping::text(const std::string& prompt) const {
+  return chat_ ? templated(*chat_, options_, prompt) : prompt;
+}
+
+std::vector<std::int32_t> PromptWrapping::encode(const std::string& text) const {
+  return tokenizer_.encode(text, /*add_special=*/!chat_);
+}
+
 std::string absolute_if_there(const std::string& path) {
   return !path.empty() && std::filesystem::exists(path)
              ? std::filesystem::absolute(path).lexically_normal().string()
@@ -90,8 +104,12 @@ void check_against_model(const std::vector<PreparedPrompt>& prompts, const Model
     if (map.layer >= config.layers || map.head >= config.heads)
       throw UsageError("--maps {}:{}: the model has {} layers of {} query heads, numbered from 0", map.layer,
                        map.head, config.layers, config.heads);
+  check_row_counts(options.sampling.sinks, longest_sample(prompts, options));
+}
+
+void note_long_samples(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,
+                       const RunOptions& options) {
   const std::int64_t positions = longest_sample(prompts, options);
-  check_row_counts(options.sampling.sinks, positions);
   if (positions > config.max_positions)
     note(options.common.quiet, fmt::format("the longest sample has {} positions, the model was made for {}",
                                            positions, config.max_positions));

@@ -32,8 +32,29 @@ struct ChosenModel {
 /// not there or not whole. `needs_tokenizer`: prompts are text.
 ChosenModel choose_model(const RunOptions& options, bool needs_tokenizer);
 
+/// How a prompt becomes what the model gets: through the chat template, or, with --raw, as it is.
+class PromptWrapping {
+ public:
+  /// Throws UsageError or Error where the template cannot be had.
+  PromptWrapping(const TemplateOptions& options, const ChosenModel& model);
+
+  bool is_chat() const { return chat_.has_value(); }
+  std::string text(const std::string& prompt) const;
+  /// Of such a text. A template has written the begin token already, where the format has one.
+  std::vector<std::int32_t> encode(const std::string& text) const;
+
+ private:
+  const TemplateOptions& options_;
+  const Tokenizer& tokenizer_;
+  std::optional<ChatTemplate> chat_;
+};
+
 /// What names one place now names it from everywhere.
 std::string absolute_if_there(const std::string& path);
+
+/// A line on stderr where the longest sample is longer than what the model was made for.
+void note_long_samples(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,
+                       const RunOptions& options);
 
 /// Throws UsageError naming the prompt or the option that the model cannot take.
 void check_against_model(const std::vector<PreparedPrompt>& prompts, const ModelConfig& config,

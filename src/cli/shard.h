@@ -12,6 +12,8 @@ struct Shard {
   std::int64_t count = 1;
 
   bool has(std::int64_t sample) const { return sample % count == index; }
+  /// How many of `samples` it does.
+  std::int64_t share_of(std::int64_t samples) const { return (samples - index + count - 1) / count; }
   bool is_all() const { return count == 1; }
 };
 

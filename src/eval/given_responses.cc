@@ -8,8 +8,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text_parts.h"
 #include "eval/responses.h"
-#include "text/unicode.h"
 
 namespace sinkscope {
 namespace {
@@ -41,17 +41,12 @@ std::vector<Response> read_responses(const std::filesystem::path& path, const st
                                      const std::vector<std::string>& until) {
   const std::string content = read_file(path);
   std::map<std::size_t, std::string> texts;
-  std::size_t number = 0, line_number = 0;  // answers come in the order of the problems, blank lines between
-  for (std::size_t begin = 0; begin < content.size();) {
-    const std::size_t end = std::min(content.find('\n', begin), content.size());
-    const std::string where = fmt::format("{} line {}", path.string(), ++line_number);
-    const std::string text_of_line = replace_invalid_utf8(content.substr(begin, end - begin));
-    if (strip_python_space(text_of_line).empty()) {
-      begin = end + 1;
-      continue;
-    }
-    const Json line = parse_json(std::string_view(content).substr(begin, end - begin), where);
-    begin = end + 1;
+  const std::vector<std::string_view> lines = lines_of(content);
+  std::size_t number = 0;  // answers come in the order of the problems, blank lines between
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (is_blank(lines[i])) continue;
+    const std::string where = fmt::format("{} line {}", path.string(), i + 1);
+    const Json line = parse_json(lines[i], where);
     if (!line.is_object())
       throw Error("{} is {}; an object with `response` would be right", where, json_type_name(line));
     const std::optional<std::string> text = text_in(line);

@@ -6,20 +6,20 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text_parts.h"
+
 namespace sinkscope {
 
 std::vector<std::string> parse_names(const std::string& text, const std::string& option) {
   std::vector<std::string> names;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = text.substr(begin, end - begin);
+  for (const std::string_view part : comma_parts(text)) {
+    const std::string name(part);
     if (name.empty())
       throw UsageError("{} \"{}\" has an empty entry; names with commas between them would be right", option,
                        text);
     if (std::find(names.begin(), names.end(), name) != names.end())
       throw UsageError("{} \"{}\" names {} twice", option, text, name);
     names.push_back(name);
-    begin = end + 1;
   }
   return names;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text_parts.h"
+
 namespace sinkscope {
 namespace {
 
@@ -23,16 +25,6 @@ std::string without_space(std::string_view text) {
   std::copy_if(text.begin(), text.end(), std::back_inserter(out),
                [](char c) { return c != ' ' && c != '\n' && c != '\t' && c != '\r'; });
   return out;
-}
-
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 std::optional<std::int64_t> number_of(std::string_view text) {
@@ -101,7 +93,7 @@ bool holds_each(std::string_view grid, const Place& place) {
 bool solves_countdown(std::string_view problem, std::string_view answer) {
   std::vector<std::int64_t> numbers;
   const std::string given = without_space(problem);
-  for (const std::string_view part : parts_of(given)) {
+  for (const std::string_view part : comma_parts(given)) {
     const auto number = number_of(part);
     if (!number)
       throw Error("\"{}\" is no countdown problem; numbers with commas between them would be right", problem);
@@ -112,7 +104,7 @@ bool solves_countdown(std::string_view problem, std::string_view answer) {
   const std::int64_t target = numbers.back();
   numbers.pop_back();
   const std::string written = without_space(answer);
-  for (const std::string_view part : parts_of(written)) {
+  for (const std::string_view part : comma_parts(written)) {
     const auto equation = read_equation(part);
     if (!equation || !take(numbers, equation->a) || !take(numbers, equation->b)) return false;
     if (calculate(equation->a, equation->operation, equation->b) != equation->result) return false;

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text_parts.h"
 #include "eval/python_random.h"
 #include "eval/task_template.h"
 #include "text/unicode.h"
@@ -25,13 +26,11 @@ struct Document {
 std::vector<Document> read_documents(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   std::vector<Document> documents;
-  std::size_t line = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view content = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    const std::string where = fmt::format("{} line {}", path.string(), ++line);
-    if (strip_python_space(replace_invalid_utf8(content)).empty()) continue;
+  const std::vector<std::string_view> lines = lines_of(text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (is_blank(lines[i])) continue;
+    const std::string_view content = lines[i];
+    const std::string where = fmt::format("{} line {}", path.string(), i + 1);
     if (!parse_json(content, where).is_object()) throw Error("{} must hold a JSON object", where);
     documents.push_back({OrderedJson::parse(content), where});
   }
@@ -145,12 +144,11 @@ class Examples {
   std::vector<Document> documents_;
 };
 
-bool ends_in_space(const std::string& text) {
-  return !text.empty() && strip_python_space(text).size() != text.size() &&
-         std::isspace(static_cast<unsigned char>(text.back())) != 0;
-}
-bool begins_with_space(const std::string& text) {
-  return !text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0;
+bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+// Whether something has to stand between the two.
+bool need_delimiter(const std::string& before, const std::string& after) {
+  return !after.empty() && (before.empty() || !is_space(before.back())) && !is_space(after.front());
 }
 
 void read_choices(const Task& task, const Document& document, Problem& problem) {
@@ -219,8 +217,7 @@ PosedTask pose_problems(const Task& task, const PosingOptions& options) {
                          task.shot_delimiter;
     problem.context += cleaned(task, text(document));
     problem.gen_prefix = gen_prefix(document);
-    if (!problem.gen_prefix.empty() && !ends_in_space(problem.context) &&
-        !begins_with_space(problem.gen_prefix))
+    if (need_delimiter(problem.context, problem.gen_prefix))
       problem.gen_prefix.insert(0, task.target_delimiter);
     if (task.kind == TaskKind::choose)
       read_choices(task, document, problem);

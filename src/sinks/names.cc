@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text_parts.h"
+
 namespace sinkscope {
 namespace {
 
@@ -74,15 +76,12 @@ KeyAction parse_key_action(std::string_view name) { return find_value(action_nam
 
 std::uint8_t parse_sink_positions(std::string_view text) {
   std::uint8_t classes = 0;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view name = text.substr(begin, end - begin);
+  for (const std::string_view name : comma_parts(text)) {
     const auto found = std::find(position_class_names.begin(), position_class_names.end(), name);
     if (found == position_class_names.end())
       throw UsageError("--sink-positions \"{}\" should be some of prompt, decoded, masked, joined by commas",
                        text);
     classes |= static_cast<std::uint8_t>(1 << (found - position_class_names.begin()));
-    begin = end + 1;
   }
   return classes;
 }

@@ -37,5 +37,9 @@ TEST(Sha256Test, MissingFilesAndFoldersAreNamed) {
   EXPECT_THAT(error_of([&] { sha256_of_files(folder); }), ::testing::HasSubstr("cannot read"));
 }
 
+TEST(Sha256, OfATextIsThatOfAFileThatHoldsIt) {
+  EXPECT_EQ(sha256_of_text("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
 }  // namespace
 }  // namespace sinkscope
