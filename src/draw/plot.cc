@@ -25,7 +25,7 @@ constexpr double single_column = 86, double_column = 178;  // mm
 
 struct Sources {
   std::vector<PlotRun> recorded;
-  std::vector<TrainingRun> training;
+  std::vector<RecordedTraining> training;
   std::vector<TaskScores> evaluations;
   std::vector<EvaluationGrid> grids;
 };
@@ -94,7 +94,7 @@ void name_grids(std::vector<EvaluationGrid>& grids) {
 void make_unique(Sources& sources) {
   std::set<std::string> taken;
   for (PlotRun& run : sources.recorded) run.label = free_label(run.label, taken);
-  for (TrainingRun& run : sources.training) run.label = free_label(run.label, taken);
+  for (RecordedTraining& run : sources.training) run.label = free_label(run.label, taken);
   for (TaskScores& scores : sources.evaluations) scores.label = free_label(scores.label, taken);
   name_grids(sources.grids);
   for (EvaluationGrid& grid : sources.grids) grid.label = free_label(grid.label, taken);
@@ -205,7 +205,7 @@ std::vector<Figure> figures_of(const Sources& sources, const PlotOptions& option
   std::vector<Figure> figures = recorded_figures(sources.recorded, options, callbacks);
   for (const TrainingFigureKind& kind : training_figure_kinds()) {
     std::vector<Figure> same;
-    for (const TrainingRun& run : sources.training) {
+    for (const RecordedTraining& run : sources.training) {
       if (!wanted(options, kind.name)) continue;
       Figure figure = kind.make(run);
       if (!figure.parts[0].panels[0].curves.empty())

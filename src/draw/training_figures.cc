@@ -15,7 +15,7 @@ struct Wanted {
   std::string name, title;
 };
 
-Figure curves_figure(const TrainingRun& run, const char* name, const char* title,
+Figure curves_figure(const RecordedTraining& run, const char* name, const char* title,
                      const std::vector<Wanted>& wanted, const char* y, bool logarithmic) {
   Figure figure;
   figure.name = name;
@@ -56,7 +56,7 @@ Figure curves_figure(const TrainingRun& run, const char* name, const char* title
 
 }  // namespace
 
-Figure losses_figure(const TrainingRun& run) {
+Figure losses_figure(const RecordedTraining& run) {
   Figure figure =
       curves_figure(run, "losses", "losses",
                     {{"loss", "what is minimised"}, {"token_loss", "of a predicted token"}}, "nats", true);
@@ -65,7 +65,7 @@ Figure losses_figure(const TrainingRun& run) {
   return figure;
 }
 
-Figure emergence_figure(const TrainingRun& run) {
+Figure emergence_figure(const RecordedTraining& run) {
   std::vector<Wanted> wanted;
   const bool by_position = run.curves.contains("sink_rates/0");
   if (by_position)
@@ -85,7 +85,7 @@ Figure emergence_figure(const TrainingRun& run) {
   return figure;
 }
 
-Figure massive_figure(const TrainingRun& run) {
+Figure massive_figure(const RecordedTraining& run) {
   std::vector<int> layers;
   while (run.curves.contains(fmt::format("massive_ratio/{}", layers.size())))
     layers.push_back(static_cast<int>(layers.size()));

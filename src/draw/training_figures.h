@@ -10,21 +10,21 @@
 
 namespace sinkscope {
 
-struct TrainingRun {
+struct RecordedTraining {
   std::string label;
   std::filesystem::path folder;
   TrainingCurves curves;
 };
 
 /// Losses, sinks, massive activations.
-Figure losses_figure(const TrainingRun& run);
-Figure emergence_figure(const TrainingRun& run);
-Figure massive_figure(const TrainingRun& run);
+Figure losses_figure(const RecordedTraining& run);
+Figure emergence_figure(const RecordedTraining& run);
+Figure massive_figure(const RecordedTraining& run);
 
 struct TrainingFigureKind {
   std::string_view name;
   std::string_view what;
-  Figure (*make)(const TrainingRun& run);
+  Figure (*make)(const RecordedTraining& run);
 };
 
 std::span<const TrainingFigureKind> training_figure_kinds();

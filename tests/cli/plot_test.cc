@@ -21,6 +21,7 @@ using testing::PlantedSample;
 using testing::read_csv;
 using testing::run_program;
 using testing::TemporaryFolder;
+using testing::write_file;
 
 class PlotProgram : public ::testing::Test {
  protected:
@@ -209,6 +210,16 @@ TEST_F(PlotProgram, WithoutGnuplotThePackageIsNamed) {
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.error, HasSubstr("gnuplot-nox"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST_F(PlotProgram, DrawsTrainingRuns) {
+  std::filesystem::create_directory(folder / "training");
+  write_file(
+      folder / "training/metrics.jsonl",
+      "{\"step\":10,\"loss\":3.5,\"token_loss\":3.4}\n{\"step\":20,\"loss\":2.5,\"token_loss\":2.4}\n");
+  const auto result = plot({folder / "training", "--figure", "losses", "--quiet"});
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_TRUE(std::filesystem::exists(folder / "out/losses.png"));
 }
 
 }  // namespace
