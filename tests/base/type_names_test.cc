@@ -6,29 +6,36 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
 
 namespace sinkscope {
 namespace {
 
+// The word that follows one of `openings` at the start of a line that ends in "{"; "" where the line is
+// another.
+std::string name_after(const std::string& line, const std::vector<std::string>& openings) {
+  if (line.find(" {") == std::string::npos) return "";
+  for (const std::string& opening : openings)
+    if (line.starts_with(opening))
+      return line.substr(opening.size(), line.find(' ', opening.size()) - opening.size());
+  return "";
+}
+
 // "sinkscope::jinja::Work" for every type that a header defines at the level of a namespace.
 std::vector<std::string> types_in(const std::filesystem::path& header) {
-  const std::regex opened("^namespace ([A-Za-z_:]+) \\{"), closed("^\\}  // namespace.*");
-  const std::regex type("^(?:struct|class|enum class) ([A-Za-z_]+)(?: final)?(?: : [^;{]*)? \\{.*");
   std::vector<std::string> spaces, types;
   std::ifstream file(header);
-  std::smatch match;
   for (std::string line; std::getline(file, line);) {
-    if (std::regex_search(line, match, opened)) {
-      spaces.push_back(match[1]);
-    } else if (std::regex_match(line, closed) && !spaces.empty()) {
+    if (const std::string space = name_after(line, {"namespace "}); !space.empty()) {
+      spaces.push_back(space);
+    } else if (line.starts_with("}  // namespace") && !spaces.empty()) {
       spaces.pop_back();
-    } else if (std::regex_match(line, match, type)) {
+    } else if (const std::string type = name_after(line, {"struct ", "class ", "enum class "});
+               !type.empty()) {
       std::string name;
-      for (const std::string& space : spaces) name += space + "::";
-      types.push_back(name + match[1].str());
+      for (const std::string& outer : spaces) name += outer + "::";
+      types.push_back(name + type);
     }
   }
   return types;
