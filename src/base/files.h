@@ -12,6 +12,10 @@ namespace sinkscope {
 /// max_bytes.
 std::string read_file(const std::filesystem::path& path, std::uintmax_t max_bytes = std::uintmax_t{1} << 30);
 
+/// Makes the folder and those above it where they are missing; nothing for the empty path. Throws Error
+/// naming the folder.
+void make_folders(const std::filesystem::path& folder);
+
 /// Writes to a temporary name beside path, flushes it to disk and renames it: path holds either its old
 /// content or all of the new one. Throws Error naming the file and the system's reason (full disk, no
 /// permission, ...).

@@ -28,4 +28,10 @@ std::string json_line(const BasicJson& value) {
   return value.dump(-1, ' ', false, BasicJson::error_handler_t::replace);
 }
 
+/// A file of it for people: indented, with a newline at its end; invalid UTF-8 as in json_line().
+template <typename BasicJson>
+std::string json_text(const BasicJson& value, int indent = 1) {
+  return value.dump(indent, ' ', false, BasicJson::error_handler_t::replace) + "\n";
+}
+
 }  // namespace sinkscope

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/files.h"
 #include "base/output_file.h"
 
 namespace sinkscope {
@@ -40,9 +41,7 @@ void refuse_existing(const fs::path& place) {
 
 NewFolder::NewFolder(const fs::path& place) : place_(without_slash(place)) {
   refuse_existing(place_);
-  std::error_code error;
-  if (place_.has_parent_path()) fs::create_directories(place_.parent_path(), error);
-  if (error) throw Error("cannot make the folder {}: {}", place_.parent_path().string(), error.message());
+  make_folders(place_.parent_path());
   temporary_ = make_temporary(place_);
 }
 

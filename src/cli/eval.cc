@@ -151,7 +151,7 @@ std::vector<Response> choose(Evaluation& evaluation, const Cell& cell, const Rea
   if (!evaluation.causal()) settings.likelihood.mask_id = evaluation.chosen.ids.mask.value_or(0);
   const std::vector<LikelihoodRequest> requests = shard_requests(evaluation, ready, settings);
   const std::filesystem::path folder = evaluation.folder / cell.name / ready.task.name;
-  std::filesystem::create_directories(folder);
+  make_folders(folder);
   const std::filesystem::path file = folder / "likelihoods.jsonl";
   {
     LikelihoodLines lines(file.string(), /*resume=*/true, requests);
@@ -334,7 +334,7 @@ std::filesystem::path folder_of(const EvalOptions& options) {
     if (std::filesystem::exists(folder) && !std::filesystem::is_empty(folder))
       throw UsageError("{} is not empty; --resume {} goes on with an evaluation", folder.string(),
                        folder.string());
-    std::filesystem::create_directories(folder);
+    make_folders(folder);
     return folder;
   }
   return make_run_folder(run.out, {{}, options.gen_len.value_or(0), {}}, std::time(nullptr));
@@ -370,7 +370,7 @@ void score_given(const EvalOptions& options, const OptionTable& table) {
   const Cell plain{"plain", 0, "", "none"};
   OrderedJson summary = begin_summary(folder, info, recorded, {plain}, tasks_json(tasks));
   const CellLines result{plain, {{ready.task.name, scored(ready.task, responses, options)}}};
-  std::filesystem::create_directories(folder / plain.name);
+  make_folders(folder / plain.name);
   write_lines(samples_path(folder / plain.name, ready.task.name), result.tasks.front().second);
   write_results(folder, result, header_of(options, plain, {&ready}, "", recorded));
   end_summary(folder, summary, {result}, static_cast<std::size_t>(options.resamples));

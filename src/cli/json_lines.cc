@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/json.h"
+
 namespace sinkscope {
 
 void for_each_line(const std::string& file,
@@ -22,6 +24,13 @@ void for_each_line(const std::string& file,
     if (line.find_first_not_of(" \t\r") != std::string::npos)
       body(line, fmt::format("{} line {}", file, number));
   if (input.bad()) throw Error("cannot read {}", file);
+}
+
+std::string text_of_line(const std::string& line, const std::string& where) {
+  const Json value = parse_json(line, where);
+  if (!value.is_object() || !value.contains("text") || !value["text"].is_string())
+    throw Error("{} must hold a JSON object with the string `text`", where);
+  return value["text"].get<std::string>();
 }
 
 void print_line(const std::string& line) {

@@ -11,6 +11,9 @@ namespace sinkscope {
 void for_each_line(const std::string& file,
                    const std::function<void(const std::string& line, const std::string& where)>& body);
 
+/// `text` of a line that is a JSON object. Throws Error naming the line (`where`) that has none.
+std::string text_of_line(const std::string& line, const std::string& where);
+
 /// One line on standard output. Throws Error when it cannot be written.
 void print_line(const std::string& line);
 

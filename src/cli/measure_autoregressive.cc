@@ -63,10 +63,7 @@ Sequences natural_sequences(const ModelMeasureOptions& options, const std::files
   Sequences sequences;
   for_each_line(options.text, [&](const std::string& line, const std::string& where) {
     if (std::ssize(sequences.ids) == options.samples) return;
-    const Json value = parse_json(line, where);
-    if (!value.is_object() || !value.contains("text") || !value["text"].is_string())
-      throw Error("{} must hold a JSON object with the string `text`", where);
-    std::vector<std::int32_t> ids = tokenizer.encode(value["text"].get<std::string>(), true);
+    std::vector<std::int32_t> ids = tokenizer.encode(text_of_line(line, where), true);
     if (ids.size() < length) {
       ++sequences.too_short;
       return;

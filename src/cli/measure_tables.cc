@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "measure/csv_tables.h"
+#include "measure/effect.h"
 
 namespace sinkscope {
 namespace {
@@ -189,9 +190,7 @@ void add_effect(Text& text, const Column& column) {
            {"predictions", "KL, nats", "same token", "confidence", "probability", "removed mass"});
   const auto row = [&](const std::string& name, const OrderedJson& part) {
     std::vector<std::string> cells;
-    for (const char* field : {"predictions", "mean_kl", "agreement", "mean_confidence_change",
-                              "mean_probability_change", "mean_removed_mass"})
-      cells.push_back(number_text(part.at(field)));
+    for (const char* field : effect_numbers) cells.push_back(number_text(part.at(field)));
     text.row(name, cells);
   };
   row("all", effect);

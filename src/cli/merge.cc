@@ -143,7 +143,7 @@ void merge_likelihoods(const Paths& folders, const std::vector<OrderedJson>& sam
       at[shard] = end + 1;
     }
   }
-  std::filesystem::create_directories(out);
+  make_folders(out);
   write_file_atomically(out / "likelihoods.jsonl", merged);
 }
 

@@ -46,8 +46,8 @@ std::optional<double> width_of(const PlotCommand& command) {
   check_length("--height", command.height);
   if (command.width && !command.column.empty())
     throw UsageError("--column and --width both say how wide the figure is; give one of them");
-  if (command.column == "single") return 86;
-  if (command.column == "double") return 178;
+  if (command.column == "single") return single_column;
+  if (command.column == "double") return double_column;
   return command.width;
 }
 
@@ -182,8 +182,10 @@ void add_plot_command(CLI::App& program) {
   table.option("metric", options->metric,
                "interventions: METRIC,FILTER, as in exact_match,flexible-extract [the first of each task]");
   declare_rule_options(table, options->rule);
-  table.choice("column", options->column, {"single", "double"},
-               "width: a column of a page (86 mm) or two (178 mm) [single; double for several panels]");
+  table.choice(
+      "column", options->column, {"single", "double"},
+      fmt::format("width: a column of a page ({} mm) or two ({} mm) [single; double for several panels]",
+                  single_column, double_column));
   table.option("width", options->width, "mm, in place of --column");
   table.option("height", options->height, "mm [the figure's own]");
   table.choice("palette", options->palette, {"viridis", "cividis"}, "colours of heat maps");

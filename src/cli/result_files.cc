@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/json.h"
 
 namespace sinkscope {
 
@@ -19,11 +20,8 @@ void check_result_folder(const std::string& out, const char* content) {
 void write_results(const std::string& out, const std::string& json_name, const nlohmann::ordered_json& json,
                    const std::vector<CsvTable>& tables) {
   const fs::path folder = out;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder {}: {}", folder.string(), error.message());
-  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
-  write_file_atomically(folder / json_name, json.dump(1, ' ', false, replace) + "\n");
+  make_folders(folder);
+  write_file_atomically(folder / json_name, json_text(json));
   for (const CsvTable& table : tables) write_file_atomically(folder / table.file, table.content);
 }
 

@@ -35,13 +35,6 @@ std::vector<std::int32_t> ids_of(const std::string& line, const std::string& whe
   return ids;
 }
 
-std::string text_of(const std::string& line, const std::string& where) {
-  const Json value = parse_json(line, where);
-  if (!value.is_object() || !value.contains("text") || !value["text"].is_string())
-    throw Error("{} must hold a JSON object with a string `text`", where);
-  return value["text"].get<std::string>();
-}
-
 void tokenize_command(const TokenizeOptions& options) {
   if (options.text.empty() && options.file.empty())
     throw UsageError("nothing to do: give --text TEXT or --file FILE (- reads standard input)");
@@ -63,7 +56,7 @@ void tokenize_command(const TokenizeOptions& options) {
     if (options.decode)
       decode(ids_of(line, where));
     else
-      encode(text_of(line, where));
+      encode(text_of_line(line, where));
   });
 }
 

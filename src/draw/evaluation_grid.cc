@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "draw/recorded.h"
 
 namespace sinkscope {
 namespace {
@@ -96,9 +97,8 @@ EvaluationGrid read_evaluation_grid(const fs::path& folder) {
   const std::string where = (folder / "eval.json").string();
   const Json json = read_json_file(where);
   if (!json.is_object()) throw Error("{} is {}; an object is right", where, json_type_name(json));
-  const fs::path whole = fs::absolute(folder).lexically_normal();
   EvaluationGrid grid;
-  grid.label = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  grid.label = label_of(folder);
   grid.folder = folder.string();
   const auto model = json.find("model");
   if (model != json.end() && model->is_object() && model->contains("name") && (*model)["name"].is_string())

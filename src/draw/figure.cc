@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "measure/csv_tables.h"
 
 namespace sinkscope {
@@ -123,6 +124,26 @@ OrderedJson figure_json(const Figure& figure, const Picture& picture, const Pict
   return json;
 }
 
+// The cells of a fitted matrix: run, panel, row_from, row_to, column_from, column_to, value (empty where
+// there is none).
+std::string matrix_lines(const std::string& run, const Panel& panel) {
+  const Matrix& matrix = *panel.matrix;
+  std::string head = csv_line({run, panel.title});
+  head.back() = ',';
+  std::string lines;
+  lines.reserve(matrix.values.size() * (head.size() + 24));
+  for (std::size_t row = 0; row < matrix.rows; ++row)
+    for (std::size_t column = 0; column < matrix.columns; ++column) {
+      const std::size_t top = row * panel.row_factor, left = column * panel.column_factor;
+      fmt::format_to(std::back_inserter(lines), "{}{},{},{},{},", head, top, top + panel.row_factor - 1, left,
+                     left + panel.column_factor - 1);
+      const float value = matrix.at(row, column);
+      if (!std::isnan(value)) fmt::format_to(std::back_inserter(lines), "{}", value);
+      lines += '\n';
+    }
+  return lines;
+}
+
 std::string figure_csv(const Figure& figure, const Picture& picture) {
   std::vector<OrderedJson> names{"run"};
   const bool matrices = picture.panels[0].matrix.has_value();
@@ -194,24 +215,6 @@ Picture picture_of(const Figure& figure, double width) {
   return picture;
 }
 
-std::string matrix_lines(const std::string& run, const Panel& panel) {
-  const Matrix& matrix = *panel.matrix;
-  std::string head = csv_line({run, panel.title});
-  head.back() = ',';
-  std::string lines;
-  lines.reserve(matrix.values.size() * (head.size() + 24));
-  for (std::size_t row = 0; row < matrix.rows; ++row)
-    for (std::size_t column = 0; column < matrix.columns; ++column) {
-      const std::size_t top = row * panel.row_factor, left = column * panel.column_factor;
-      fmt::format_to(std::back_inserter(lines), "{}{},{},{},{},", head, top, top + panel.row_factor - 1, left,
-                     left + panel.column_factor - 1);
-      const float value = matrix.at(row, column);
-      if (!std::isnan(value)) fmt::format_to(std::back_inserter(lines), "{}", value);
-      lines += '\n';
-    }
-  return lines;
-}
-
 std::vector<fs::path> write_figure(const Figure& figure, const PictureStyle& style, const FigureFiles& files,
                                    bool& missing_glyphs) {
   Picture picture = picture_of(figure, style.width);
@@ -224,15 +227,12 @@ std::vector<fs::path> write_figure(const Figure& figure, const PictureStyle& sty
   const std::string content = drawn.content();
   if (content.empty()) throw Error("gnuplot left nothing of {}", (files.folder / name).string());
   missing_glyphs = missing_glyphs || script.missing_glyphs();
-  std::error_code error;
-  fs::create_directories(files.folder, error);
-  if (error) throw Error("cannot make the folder {}: {}", files.folder.string(), error.message());
+  make_folders(files.folder);
   const std::vector<fs::path> paths{files.folder / name, files.folder / (files.stem + ".csv"),
                                     files.folder / (files.stem + ".json")};
-  constexpr auto replace = OrderedJson::error_handler_t::replace;
   const OrderedJson json = figure_json(figure, picture, style, files, name);
   write_file_atomically(paths[1], figure_csv(figure, picture));
-  write_file_atomically(paths[2], json.dump(1, ' ', false, replace) + "\n");
+  write_file_atomically(paths[2], json_text(json));
   write_file_atomically(paths[0], content);
   return paths;
 }

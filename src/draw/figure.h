@@ -55,8 +55,4 @@ struct FigureFiles {
 std::vector<std::filesystem::path> write_figure(const Figure& figure, const PictureStyle& style,
                                                 const FigureFiles& files, bool& missing_glyphs);
 
-/// The cells of fitted matrices as CSV lines: `run`, then per matrix row_from, row_to, column_from,
-/// column_to, value (empty where there is none).
-std::string matrix_lines(const std::string& run, const Panel& panel);
-
 }  // namespace sinkscope

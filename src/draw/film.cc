@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/json.h"
 #include "base/new_folder.h"
 #include "draw/film_source.h"
 #include "draw/gnuplot.h"
-#include "measure/result.h"
 
 namespace sinkscope {
 namespace {
@@ -209,9 +209,7 @@ std::vector<fs::path> write_film(const Film& film, const FilmOptions& options, c
   paths.push_back(plot.out / (film.name + ".csv"));
   write_file_atomically(paths.back(), csv);
   paths.push_back(plot.out / (film.name + ".json"));
-  constexpr auto replace = OrderedJson::error_handler_t::replace;
-  write_file_atomically(paths.back(),
-                        film_json(film, options, plot, callbacks).dump(1, ' ', false, replace) + "\n");
+  write_file_atomically(paths.back(), json_text(film_json(film, options, plot, callbacks)));
   return paths;
 }
 
@@ -250,14 +248,13 @@ VideoFormat parse_video_format(std::string_view name) {
   throw UsageError("--video \"{}\" is none of mp4, webm, gif", name);
 }
 
-bool has_film(std::string_view figure) { return figure == "columns" || figure == "maps"; }
-
 std::vector<fs::path> film_runs(const PlotOptions& options, const FilmOptions& film,
                                 const PlotCallbacks& callbacks) {
   std::vector<std::string> figures = options.figures;
   if (figures.empty()) figures.emplace_back("columns");
   for (const std::string& figure : figures)
-    if (!has_film(figure)) throw UsageError("--figure {} has no film; columns and maps have one", figure);
+    if (figure != "columns" && figure != "maps")
+      throw UsageError("--figure {} has no film; columns and maps have one", figure);
   if (options.compare && options.runs.size() != 2)
     throw UsageError("--compare takes two runs, not {}", options.runs.size());
   require_gnuplot();

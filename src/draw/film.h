@@ -22,9 +22,6 @@ struct FilmOptions {
   int width = 1280, height = 720;
 };
 
-/// "columns" and "maps".
-bool has_film(std::string_view figure);
-
 /// One film of each run and each figure of options.figures (none: columns), or, with options.compare, of both
 /// runs side by side: OUT/NAME.mp4, NAME.csv, NAME.json, and OUT/NAME-frames/00000.png, ... where frames are
 /// asked for. As many pictures as the sample has steps (the longer one of two). Returns the paths. Throws

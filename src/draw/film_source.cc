@@ -54,7 +54,7 @@ FilmSource::FilmSource(const PlotRun& run, const PlotOptions& options, const Plo
   for (std::size_t j = 0; j < view.states.positions; ++j) {
     std::size_t widest = 1;
     for (std::size_t t = 0; t <= view.shape.steps; ++t)
-      if (!masked(t, j)) widest = std::max(widest, text_columns(name_of_id(view.id(t, j))));
+      if (!view.masked(t, j)) widest = std::max(widest, text_columns(name_of_id(view.id(t, j))));
     columns_.push_back(widest);
   }
 }
@@ -67,13 +67,8 @@ std::string FilmSource::title() const {
   return fmt::format("{}, {}, sample {}", maps_ ? "attention" : value_title_, maps_text_, run_.sample);
 }
 
-bool FilmSource::masked(std::size_t t, std::size_t j) const {
-  const auto& mask = run_.recorded.info.model.mask_id;
-  return mask && numbers_.view.id(t, j) == *mask;
-}
-
 std::size_t FilmSource::status(std::size_t t, std::size_t j) const {
-  if (masked(t, j)) return static_cast<std::size_t>(TokenStatus::masked);
+  if (numbers_.view.masked(t, j)) return static_cast<std::size_t>(TokenStatus::masked);
   return static_cast<std::size_t>(j < numbers_.view.states.prompt_length ? TokenStatus::prompt
                                                                          : TokenStatus::decoded);
 }
@@ -82,10 +77,8 @@ Panel FilmSource::panel(std::size_t step, double top, std::size_t most_bars) con
   const std::size_t t = std::min(step, steps() - 1);
   Panel panel = maps_ ? Panel() : columns_panel(t, top, most_bars);
   if (maps_) {
-    const double end = static_cast<double>(maps_->positions()) - 0.5;
-    panel.x = {"key", -0.5, end};
-    panel.y = {"query", end, -0.5};
-    panel.x.whole = panel.y.whole = true;
+    panel.x = cells_axis("key", maps_->positions());
+    panel.y = cells_axis("query", maps_->positions(), /*down=*/true);
     panel.matrix = maps_->map(t);
   }
   panel.title = fmt::format("{}: {} {}", run_.label, run_.rows ? "token" : "step", t);
@@ -96,8 +89,7 @@ Panel FilmSource::columns_panel(std::size_t t, double top, std::size_t most_bars
   const SampleView& view = numbers_.view;
   const std::size_t count = view.shape.positions, factor = pooling_factor(count, most_bars);
   Panel panel;
-  panel.x = {"position", -0.5, static_cast<double>(count) - 0.5};
-  panel.x.whole = true;
+  panel.x = cells_axis("position", count);
   panel.y = {value_title_, -0.06 * top, 1.05 * top};
   for (std::size_t c = 0; c < status_count; ++c)
     panel.boxes.push_back({c == 1 ? "written" : status_names[c], {}, status_colours[c]});
@@ -129,7 +121,7 @@ std::vector<FlowingText> FilmSource::text(std::size_t step, bool labelled) const
   }
   for (std::size_t j = 0; j < view.states.positions; ++j) {
     FlowingText token{name_of_id(view.id(t + 1, j)), columns_[j], "#000000"};
-    if (masked(t + 1, j)) {
+    if (view.masked(t + 1, j)) {
       token.text.clear();
       for (std::size_t i = 0; i < columns_[j]; ++i) token.text += "░";
       token.colour = "#999999";

@@ -37,7 +37,6 @@ class FilmSource {
   std::string csv_lines() const;
 
  private:
-  bool masked(std::size_t t, std::size_t j) const;
   std::size_t status(std::size_t t, std::size_t j) const;
   Panel columns_panel(std::size_t t, double top, std::size_t most_bars) const;
 

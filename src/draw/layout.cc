@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "draw/picture.h"
 #include "draw/picture_metrics.h"
@@ -56,11 +57,12 @@ std::vector<std::string> note_lines(const Picture& picture, const PictureStyle& 
   return wrapped(picture.note, columns_in(style.width - 4, small_points));
 }
 
-std::vector<LegendEntry> legend_of(const Picture& picture) {
+// A title once, however many panels and curves have it.
+static std::vector<LegendEntry> legend_of(const Picture& picture) {
   std::vector<LegendEntry> entries;
+  std::set<std::string> titles{""};
   const auto add = [&](const std::string& title, const std::string& colour, bool box, int dash) {
-    const auto known = [&](const LegendEntry& entry) { return entry.title == title; };
-    if (title.empty() || std::any_of(entries.begin(), entries.end(), known)) return;
+    if (!titles.insert(title).second) return;
     entries.push_back({shortened(title, 40), colour, box, dash, 0, 0});
   };
   for (const Panel& panel : picture.panels) {

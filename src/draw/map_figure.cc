@@ -43,11 +43,9 @@ std::size_t farthest_jump(const MapFile& maps) {
 
 Panel map_panel(const FigureInput& input, const MapFile& maps, std::size_t t) {
   Panel panel;
-  const double end = static_cast<double>(maps.positions()) - 0.5;
   panel.title = fmt::format("step {}", t);
-  panel.x = {"key", -0.5, end};
-  panel.y = {"query", end, -0.5};
-  panel.x.whole = panel.y.whole = true;
+  panel.x = cells_axis("key", maps.positions());
+  panel.y = cells_axis("query", maps.positions(), /*down=*/true);
   panel.matrix = maps.map(t);
   const std::vector<float> sums = column_sums(*panel.matrix);
   for (std::size_t j = 0; j < sums.size(); ++j) {

@@ -21,7 +21,6 @@ class MapFile {
   std::size_t steps() const { return states_.steps; }
   std::size_t positions() const { return states_.positions; }
   std::int32_t id(std::size_t t, std::size_t j) const { return states_.ids[t * states_.positions + j]; }
-  const RecordedStates& states() const { return states_; }
 
   /// [S queries, S keys] of step t. Throws Error naming the place of a value that is no probability.
   Matrix map(std::size_t t) const;

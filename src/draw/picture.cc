@@ -47,6 +47,13 @@ std::string range_of(const char* name, const Axis& axis) {
 
 }  // namespace
 
+Axis cells_axis(std::string title, std::size_t count, bool down) {
+  const double end = static_cast<double>(count) - 0.5;
+  Axis axis{std::move(title), down ? end : -0.5, down ? -0.5 : end};
+  axis.whole = true;
+  return axis;
+}
+
 PictureFormat parse_picture_format(std::string_view name) {
   for (const PictureFormat format : {PictureFormat::png, PictureFormat::svg, PictureFormat::pdf})
     if (name == name_of(format)) return format;
@@ -160,7 +167,7 @@ void PictureScript::headings(const Picture& picture, const std::vector<PanelPlac
   }
 }
 
-void PictureScript::legend(const Picture& picture, const std::vector<PanelPlace>&) {
+void PictureScript::legend(const Picture& picture) {
   const double begin = heading_height(picture, style_) -
                        static_cast<double>(legend_rows(picture, style_)) * line_height(axis_points);
   for (const LegendEntry& entry : placed_legend(picture, style_)) {
@@ -357,19 +364,16 @@ class PanelWriter {
   int blocks_ = 0;
 };
 
-void PictureScript::panel(const Picture& picture, const Panel& panel, const PanelPlace& place) {
-  PanelWriter(*this, picture, panel, place).write();
-}
-
 void PictureScript::add(const Picture& picture, const PictureStyle& style, const std::string& file) {
   style_ = style;
   colours_ = colours_of(style.palette);
   const std::vector<PanelPlace> places = places_of(picture, style);
   begin_picture(file);
   headings(picture, places);
-  legend(picture, places);
+  legend(picture);
   flow(picture);
-  for (std::size_t i = 0; i < places.size(); ++i) panel(picture, picture.panels[i], places[i]);
+  for (std::size_t i = 0; i < places.size(); ++i)
+    PanelWriter(*this, picture, picture.panels[i], places[i]).write();
   if (picture.colour)
     colour_bar(*picture.colour, places[std::min(picture.panels_per_row, places.size()) - 1]);
   text_ += "unset multiplot\nset output\n";

@@ -46,6 +46,9 @@ struct Axis {
   std::vector<Tick> groups = {};  ///< of x: a second line of texts, below those of the ticks
 };
 
+/// Of a matrix's cells, each one unit wide around its number; `down`: of rows, the first at the top.
+Axis cells_axis(std::string title, std::size_t count, bool down = false);
+
 enum class CurveStyle { line, steps, points, line_and_points };
 
 struct Curve {
@@ -160,10 +163,9 @@ class PictureScript {
                int dash = 1);
   void begin_picture(const std::string& file);
   void headings(const Picture& picture, const std::vector<PanelPlace>& places);
-  void legend(const Picture& picture, const std::vector<PanelPlace>& places);
+  void legend(const Picture& picture);
   void colour_bar(const ColourAxis& axis, const PanelPlace& place);
   void flow(const Picture& picture);
-  void panel(const Picture& picture, const Panel& panel, const PanelPlace& place);
 
   PictureStyle style_;
   std::vector<Colour> colours_;

@@ -11,6 +11,7 @@
 #include "draw/figures.h"
 #include "draw/gnuplot.h"
 #include "draw/grid_figure.h"
+#include "draw/recorded.h"
 #include "draw/score_figure.h"
 #include "draw/training_figures.h"
 
@@ -21,7 +22,6 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::string_view interventions = "interventions";
-constexpr double single_column = 86, double_column = 178;  // mm
 
 struct Sources {
   std::vector<PlotRun> recorded;
@@ -65,9 +65,7 @@ void open_source(Sources& sources, const fs::path& run, const PlotOptions& optio
   } else if (fs::exists(run / "run.json", error)) {
     sources.recorded.push_back(open_plot_run(run, options, callbacks));
   } else if (fs::exists(run / "metrics.jsonl", error)) {
-    const fs::path whole = fs::absolute(run).lexically_normal();
-    sources.training.push_back({(whole.has_filename() ? whole : whole.parent_path()).filename().string(), run,
-                                read_training_curves(run / "metrics.jsonl")});
+    sources.training.push_back({label_of(run), run, read_training_curves(run / "metrics.jsonl")});
   } else if (fs::exists(run / "eval.json", error)) {
     open_evaluation(sources, run, options);
   } else if (fs::exists(run / "results.json", error)) {
@@ -128,7 +126,14 @@ void check_kinds(const PlotOptions& options, const Sources& sources) {
         sources.grids[0].folder, sources.evaluations[0].file.string());
 }
 
-// The kinds that a run gives; asked for by name, one that it cannot give is an error.
+// Asked for by name, a figure that cannot be drawn is an error.
+void leave_out(std::string_view name, const std::string& why, const PlotOptions& options,
+               const PlotCallbacks& callbacks) {
+  if (!options.figures.empty()) throw Error("no figure {}: {}", name, why);
+  callbacks.note(fmt::format("no figure {}: {}", name, why));
+}
+
+// The kinds that a run gives.
 std::vector<const FigureKind*> kinds_of(const PlotRun& run, const PlotOptions& options,
                                         const PlotCallbacks& callbacks) {
   std::vector<const FigureKind*> kinds;
@@ -137,10 +142,8 @@ std::vector<const FigureKind*> kinds_of(const PlotRun& run, const PlotOptions& o
     const std::string refusal = kind.refusal == nullptr ? "" : kind.refusal(run, options);
     if (refusal.empty())
       kinds.push_back(&kind);
-    else if (!options.figures.empty())
-      throw Error("no figure {}: {}", kind.name, refusal);
     else
-      callbacks.note(fmt::format("no figure {}: {}", kind.name, refusal));
+      leave_out(kind.name, refusal, options, callbacks);
   }
   return kinds;
 }
@@ -210,12 +213,9 @@ std::vector<Figure> figures_of(const Sources& sources, const PlotOptions& option
       Figure figure = kind.make(run);
       if (!figure.parts[0].panels[0].curves.empty())
         same.push_back(std::move(figure));
-      else if (!options.figures.empty())
-        throw Error("no figure {}: {} has no such numbers", kind.name,
-                    (run.folder / "metrics.jsonl").string());
       else
-        callbacks.note(fmt::format("no figure {}: {} has no such numbers", kind.name,
-                                   (run.folder / "metrics.jsonl").string()));
+        leave_out(kind.name, (run.folder / "metrics.jsonl").string() + " has no such numbers", options,
+                  callbacks);
     }
     add_figures(figures, std::move(same), options);
   }
@@ -226,13 +226,15 @@ std::vector<Figure> figures_of(const Sources& sources, const PlotOptions& option
   return figures;
 }
 
+// Throws UsageError where the figure has no room in the size asked for.
 PictureStyle style_of(const Figure& figure, const PlotOptions& options) {
   PictureStyle style = options.style;
   std::size_t panels = 0;
   for (const FigurePart& part : figure.parts) panels += part.panels.size();
   style.width = options.width.value_or(panels > 1 ? double_column : single_column);
-  style.height = options.height ? *options.height
-                                : natural_height(picture_of(figure, style.width), style, figure.height);
+  const Picture picture = picture_of(figure, style.width);
+  style.height = options.height ? *options.height : natural_height(picture, style, figure.height);
+  places_of(picture, style);
   return style;
 }
 
@@ -258,16 +260,17 @@ std::vector<fs::path> plot_runs(const PlotOptions& options, const PlotCallbacks&
   check_kinds(options, sources);
   const std::vector<Figure> figures = figures_of(sources, options, callbacks);
   if (figures.empty()) throw Error("none of the runs gives a figure");
-  for (const Figure& figure : figures)
-    places_of(picture_of(figure, style_of(figure, options).width), style_of(figure, options));
+  std::vector<PictureStyle> styles;  // all of them before the first file is written
+  for (const Figure& figure : figures) styles.push_back(style_of(figure, options));
   std::vector<fs::path> paths;
   bool missing_glyphs = false;
   const bool many = options.runs.size() > 1;
-  for (const Figure& figure : figures) {
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const Figure& figure = figures[i];
     const bool of_one = many && figure.parts.size() == 1;
     const FigureFiles files{options.out, of_one ? figure.parts[0].run + "-" + figure.name : figure.name,
                             OrderedJson{{"format", 1}, {"version", SINKSCOPE_VERSION}, {"command", "plot"}}};
-    for (fs::path& path : write_figure(figure, style_of(figure, options), files, missing_glyphs))
+    for (fs::path& path : write_figure(figure, styles[i], files, missing_glyphs))
       paths.push_back(std::move(path));
   }
   if (missing_glyphs)

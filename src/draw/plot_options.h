@@ -17,6 +17,9 @@
 
 namespace sinkscope {
 
+/// Widths of pictures in a paper, mm: of a column, of the page.
+constexpr double single_column = 86, double_column = 178;
+
 /// How many maps become one number.
 enum class Aggregate { mean, maximum };
 

@@ -86,8 +86,8 @@ Figure layer_head_figure(const FigureInput& input) {
   for (std::size_t map = 0; map < choice.maps(); ++map)
     matrix.values.push_back(static_cast<float>(share(sums.top_sink[map], sums.top_steps[map])));
   Panel panel;
-  panel.x = {"head", -0.5, static_cast<double>(choice.heads.size()) - 0.5};
-  panel.y = {"layer", static_cast<double>(choice.layers.size()) - 0.5, -0.5};
+  panel.x = cells_axis("head", choice.heads.size());
+  panel.y = cells_axis("layer", choice.layers.size(), /*down=*/true);
   panel.x.ticks = number_ticks(choice.heads, 9);
   panel.y.ticks = number_ticks(choice.layers, 9);
   panel.matrix = std::move(matrix);

@@ -27,16 +27,14 @@ struct Actions {
 }  // namespace
 
 MemoryFile::MemoryFile() : descriptor_(::memfd_create("sinkscope", 0)) {
-  if (descriptor_ < 0) throw Error("no memory for a file of a picture: {}", std::strerror(errno));
+  if (descriptor_.number() < 0) throw Error("no memory for a file of a picture: {}", std::strerror(errno));
 }
 
-MemoryFile::~MemoryFile() { ::close(descriptor_); }
-
-std::string MemoryFile::path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+std::string MemoryFile::path() const { return "/proc/self/fd/" + std::to_string(descriptor_.number()); }
 
 void MemoryFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t count = ::write(descriptor_.number(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw Error("no memory for a file of a picture: {}", std::strerror(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -48,7 +46,7 @@ std::string MemoryFile::content() const {
   std::array<char, 65536> piece;
   for (;;) {
     const ssize_t count =
-        ::pread(descriptor_, piece.data(), piece.size(), static_cast<off_t>(content.size()));
+        ::pread(descriptor_.number(), piece.data(), piece.size(), static_cast<off_t>(content.size()));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw Error("a file of a picture cannot be read: {}", std::strerror(errno));
     if (count == 0) return content;

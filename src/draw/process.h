@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace sinkscope {
 
 /// A file without a name, in memory. Programs started while it lives can open path().
@@ -14,9 +16,6 @@ class MemoryFile {
  public:
   /// Throws Error where the system has no memory for it.
   MemoryFile();
-  ~MemoryFile();
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
 
   std::string path() const;
   /// Behind what is there.
@@ -26,7 +25,7 @@ class MemoryFile {
   std::string content() const;
 
  private:
-  int descriptor_ = -1;
+  Descriptor descriptor_;
 };
 
 struct ProcessResult {

@@ -27,11 +27,6 @@ std::vector<std::size_t> chosen(const NumberRanges& wanted, std::int64_t count, 
   return numbers;
 }
 
-std::string label_of(const fs::path& folder) {
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
-
 std::variant<SampleSteps, RowSteps> open_steps(const fs::path& file, const RunShape& shape, bool rows) {
   if (rows) return std::variant<SampleSteps, RowSteps>(std::in_place_type<RowSteps>, file, shape);
   return std::variant<SampleSteps, RowSteps>(std::in_place_type<SampleSteps>, file, shape);
@@ -58,6 +53,7 @@ SampleView begin_view(const PlotRun& run, const SampleShape& shape, std::int64_t
   const fs::path file = sample_path(run.recorded.folder, sample);
   SampleView view;
   view.shape = shape;
+  view.mask_id = run.recorded.info.model.mask_id;
   view.shape.layers = run.choice.layers.size();
   view.shape.heads = run.choice.heads.size();
   view.states = read_states(NpzFile(file), file.string());
@@ -136,6 +132,11 @@ std::vector<PlotRun> open_plot_runs(const PlotOptions& options, const PlotCallba
     runs.back().label = free_label(runs.back().label, taken);
   }
   return runs;
+}
+
+std::string label_of(const fs::path& folder) {
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
 std::string free_label(const std::string& label, std::set<std::string>& taken) {

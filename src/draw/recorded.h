@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -21,6 +22,9 @@ struct MapChoice {
 
   std::size_t maps() const { return layers.size() * heads.size(); }
 };
+
+/// The folder's own name, however it was written: "runs/a" and "runs/a/" give "a".
+std::string label_of(const std::filesystem::path& folder);
 
 /// The label, with -2, -3, ... behind it while it is taken; then it is taken.
 std::string free_label(const std::string& label, std::set<std::string>& taken);
@@ -66,7 +70,10 @@ struct SampleView {
   std::vector<int> largest;          ///< [T, maps] the largest sink, -1
   std::vector<double> top;           ///< [maps] mean over steps of its C, 0 where there is none
 
+  std::optional<std::int32_t> mask_id;
+
   std::int32_t id(std::size_t t, std::size_t j) const { return states.ids[t * states.positions + j]; }
+  bool masked(std::size_t t, std::size_t j) const { return mask_id && id(t, j) == *mask_id; }
 };
 
 /// How many cells have which C, on the scale.

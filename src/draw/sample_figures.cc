@@ -16,25 +16,13 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t most_tracks = 8;   // that can be told apart
 constexpr std::size_t usual_tracks = 4;  // where nobody chose
 
-Axis cells_axis(std::string title, std::size_t count, bool down) {
-  const double end = static_cast<double>(count) - 0.5;
-  Axis axis{std::move(title), down ? end : -0.5, down ? -0.5 : end};
-  axis.whole = true;
-  return axis;
-}
-
-bool masked(const FigureInput& input, std::size_t t, std::size_t j) {
-  const auto& mask = input.run.recorded.info.model.mask_id;
-  return mask && input.numbers.view.id(t, j) == *mask;
-}
-
 // The unmasking frontier: a dash between the steps t - 1 and t under each position that is written at t - 1.
 std::vector<std::pair<double, double>> frontier(const FigureInput& input) {
   const SampleView& view = input.numbers.view;
   std::vector<std::pair<double, double>> dashes;
   for (std::size_t j = 0; j < view.shape.positions; ++j)
     for (std::size_t t = 1; t <= view.shape.steps; ++t)
-      if (masked(input, t - 1, j) && !masked(input, t, j))
+      if (view.masked(t - 1, j) && !view.masked(t, j))
         dashes.emplace_back(static_cast<double>(j), static_cast<double>(t) - 0.5);
   return dashes;
 }
@@ -84,7 +72,7 @@ void add_masked_region(const FigureInput& input, Panel& panel) {
   for (std::size_t t = 0; t < view.shape.steps; ++t) {
     double low = std::nan(""), high = low;
     for (std::size_t j = 0; j < view.shape.positions; ++j) {
-      if (!masked(input, t, j)) continue;
+      if (!view.masked(t, j)) continue;
       if (std::isnan(low)) low = static_cast<double>(j);
       high = static_cast<double>(j);
     }
@@ -112,8 +100,8 @@ Figure heat_map_figure(const FigureInput& input) {
                   name_of(input.options.aggregate));
   figure.aggregation["queries"] = rows ? "the last one" : "all";
   Panel panel;
-  panel.x = cells_axis("position", view.shape.positions, false);
-  panel.y = cells_axis(rows ? "generated token" : "step", view.shape.steps, true);
+  panel.x = cells_axis("position", view.shape.positions);
+  panel.y = cells_axis(rows ? "generated token" : "step", view.shape.steps, /*down=*/true);
   panel.matrix = view.columns;
   panel.dashes = frontier(input);
   panel.labels = position_labels(input, view.columns);

@@ -69,8 +69,9 @@ std::vector<std::string> metrics_of(const OrderedJson& results) {
 
 TaskScores read_task_scores(const fs::path& file, const std::optional<std::string>& metric) {
   const std::string where = file.string();
-  parse_json(read_file(file), where);  // refuses keys that are there twice
-  const OrderedJson json = OrderedJson::parse(read_file(file));
+  const std::string text = read_file(file);
+  parse_json(text, where);  // refuses keys that are there twice
+  const OrderedJson json = OrderedJson::parse(text);
   if (!json.is_object() || !json.contains("results") || !json.at("results").is_object())
     throw Error("{} has no object `results`, which evaluations write", where);
   TaskScores scores{fs::absolute(file).parent_path().filename().string(), file, {}};

@@ -49,22 +49,6 @@ constexpr int probe_processes = 3;
 
 }  // namespace
 
-const char* outcome_name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passed:
-      return "passed";
-    case Outcome::failed:
-      return "failed";
-    case Outcome::timed_out:
-      return "timed_out";
-    case Outcome::too_much_output:
-      return "too_much_output";
-    case Outcome::killed:
-      return "killed";
-  }
-  return "";
-}
-
 void require_sandbox() {
   SandboxLimits limits;
   limits.seconds = 20;

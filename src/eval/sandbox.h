@@ -27,9 +27,6 @@ struct SandboxLimits {
 
 enum class Outcome { passed, failed, timed_out, too_much_output, killed };
 
-/// "passed", "failed", "timed_out", "too_much_output", "killed": as in samples_TASK.jsonl.
-const char* outcome_name(Outcome outcome);
-
 struct ProgramResult {
   Outcome outcome = Outcome::failed;
   /// One line: the exception and its message, or what ended the program; "passed" if it passed. Valid UTF-8.

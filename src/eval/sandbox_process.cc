@@ -122,6 +122,7 @@ class SandboxProcess {
   void wait_for_news(Clock::time_point until);
   std::optional<ProgramResult> verdict(const SandboxLimits& limits);
   ProgramResult exit_verdict();
+  void reap();
   void end();
 
   std::string secret_;
@@ -157,13 +158,17 @@ void SandboxProcess::spawn(const std::vector<std::string>& command, std::array<i
   if (failure != 0) throw Error("{} could not be started: {}", command[0], std::strerror(failure));
 }
 
+void SandboxProcess::reap() {
+  while (::waitpid(process_, &status_, 0) < 0 && errno == EINTR) {
+  }
+  running_ = false;
+}
+
 // Ends the sandbox: with bubblewrap goes the first process of its namespace, and with that one all others.
 void SandboxProcess::end() {
   if (!running_) return;
   ::kill(process_, SIGKILL);
-  while (::waitpid(process_, &status_, 0) < 0 && errno == EINTR) {
-  }
-  running_ = false;
+  reap();
 }
 
 // Until something is read, the process has ended, or the time is over.
@@ -173,11 +178,7 @@ void SandboxProcess::wait_for_news(Clock::time_point until) {
                                  {ended_.number(), POLLIN, 0}}};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count() + 1;
   ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
-  if (watched[2].revents != 0 && running_) {
-    while (::waitpid(process_, &status_, 0) < 0 && errno == EINTR) {
-    }
-    running_ = false;
-  }
+  if (watched[2].revents != 0 && running_) reap();
 }
 
 std::string one_line(const std::string& text) {

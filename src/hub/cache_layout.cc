@@ -22,12 +22,6 @@ CacheLayout cache_layout(const fs::path& cache, const HubId& id) {
   return {.repository = repository, .locks = cache / ".locks" / repository.filename()};
 }
 
-void make_folders(const fs::path& folder) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw Error("cannot make the folder {}: {}", folder.string(), failed.message());
-}
-
 void link_file(const CacheLayout& layout, const std::string& commit, const std::string& file,
                const std::string& checksum) {
   const fs::path place = layout.snapshot(commit) / file;

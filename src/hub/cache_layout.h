@@ -27,9 +27,6 @@ struct CacheLayout {
 
 CacheLayout cache_layout(const std::filesystem::path& cache, const HubId& id);
 
-/// std::filesystem::create_directories with an Error that names the folder.
-void make_folders(const std::filesystem::path& folder);
-
 /// Makes snapshots/COMMIT/FILE a relative link to the blob, over what may be there.
 void link_file(const CacheLayout& layout, const std::string& commit, const std::string& file,
                const std::string& checksum);

@@ -125,7 +125,7 @@ bool fetch_dataset_file(const DatasetFile& file, const std::filesystem::path& da
   if (hub_settings().offline)
     throw Error("{} is not in {}, and HF_HUB_OFFLINE forbids to fetch it", file.name, data_dir.string());
   const std::string content = download(file.url, options);
-  std::filesystem::create_directories(path.parent_path());
+  make_folders(path.parent_path());
   const std::filesystem::path checked = path.string() + ".part";
   write_file_atomically(checked, content);
   if (!is_right(checked)) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <system_error>
 
+#include "base/files.h"
 #include "base/output_file.h"
 #include "hub/checksum.h"
 #include "hub/file_lock.h"

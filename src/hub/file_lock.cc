@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/files.h"
+
 namespace sinkscope {
 namespace {
 
@@ -28,9 +30,7 @@ bool is_still_at(int fd, const std::filesystem::path& path) {
 }  // namespace
 
 FileLock::FileLock(std::filesystem::path path) : path_(std::move(path)) {
-  std::error_code failed;
-  std::filesystem::create_directories(path_.parent_path(), failed);
-  if (failed) throw Error("cannot make the folder {}: {}", path_.parent_path().string(), failed.message());
+  make_folders(path_.parent_path());
   open();
 }
 

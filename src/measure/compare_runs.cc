@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "measure/effect.h"
+#include "measure/quotient.h"
 #include "measure/recorded_run.h"
 #include "measure/sample_pair.h"
 #include "measure/statistics.h"
@@ -39,10 +41,6 @@ struct Compared {
 template <typename Value>
 OrderedJson or_null(const std::optional<Value>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
-}
-
-OrderedJson quotient(double numerator, std::uint64_t denominator) {
-  return denominator == 0 ? OrderedJson(nullptr) : OrderedJson(numerator / static_cast<double>(denominator));
 }
 
 Run open_run(const fs::path& folder, const CompareCallbacks& callbacks) {
@@ -362,10 +360,10 @@ CsvTable compared_samples(const OrderedJson& compared) {
     for (const char* name : {"candidates", "mean_a", "mean_b", "mean_change", "mean_absolute", "largest"})
       places.push_back(where + name);
   }
-  for (const char* run : {"effect/a/", "effect/b/"})
-    for (const char* name : {"steps", "predictions", "mean_kl", "agreement", "mean_confidence_change",
-                             "mean_probability_change", "mean_removed_mass"})
-      places.push_back(std::string(run) + name);
+  for (const std::string run : {"effect/a/", "effect/b/"}) {
+    places.push_back(run + "steps");
+    for (const char* name : effect_numbers) places.push_back(run + name);
+  }
   for (const char* place : {"exact_match/a", "exact_match/b"}) places.emplace_back(place);
   std::vector<OrderedJson> head{"run_a", "run_b"};
   for (std::string name : places) {

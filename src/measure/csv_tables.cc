@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 
+#include "measure/effect.h"
+
 namespace sinkscope {
 namespace {
 
@@ -131,16 +133,14 @@ CsvTable overlap_table(const OrderedJson& measured, const std::vector<Entry>& en
 
 CsvTable effect_table(const OrderedJson& measured, const std::vector<Entry>& entries) {
   Table table(measured, "effect.csv", "measurement,of,quarter,value");
-  const std::vector<const char*> names{
-      "predictions",      "mean_kl", "agreement", "mean_confidence_change", "mean_probability_change",
-      "mean_removed_mass"};
   for (const Entry& entry : entries) {
     const OrderedJson& effect = entry.result.at("effect");
     if (effect.is_null()) continue;
     table.row(entry, "effect", {"steps", "all", nullptr, effect.at("steps")});
-    for (const char* name : names) table.row(entry, "effect", {name, "all", nullptr, effect.at(name)});
+    for (const char* name : effect_numbers)
+      table.row(entry, "effect", {name, "all", nullptr, effect.at(name)});
     for (std::size_t q = 0; q < effect.at("quarters").size(); ++q)
-      for (const char* name : names)
+      for (const char* name : effect_numbers)
         table.row(entry, "effect", {name, "removed_mass", q + 1, effect.at("quarters")[q].at(name)});
     for (const char* pair : {"mass_and_confidence", "mass_and_probability"})
       for (const auto& [name, value] : effect.at(pair).items())

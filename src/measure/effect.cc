@@ -6,23 +6,16 @@
 #include <cmath>
 #include <numeric>
 
+#include "measure/quotient.h"
 #include "measure/recorded_run.h"
 #include "measure/statistics.h"
+#include "record/effect_arrays.h"
 
 namespace sinkscope {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct EffectArray {
-  const char* name;
-  ArrayType type;
-};
-constexpr std::array<EffectArray, 5> arrays{{{"effect_kl", ArrayType::float32},
-                                             {"effect_agrees", ArrayType::uint8},
-                                             {"effect_confidence", ArrayType::float32},
-                                             {"effect_probability", ArrayType::float32},
-                                             {"removed_mass", ArrayType::float32}}};
 constexpr float no_prediction = 255;  // of effect_agrees
 
 // Sums of float32 shares may exceed 1 by this.
@@ -82,15 +75,11 @@ void add(StepCorrelation& sums, const StepCorrelation& other) {
   sums.steps += other.steps;
 }
 
-OrderedJson quotient(double numerator, std::uint64_t denominator) {
-  return denominator == 0 ? OrderedJson(nullptr) : OrderedJson(numerator / static_cast<double>(denominator));
-}
-
 OrderedJson part_json(const EffectPart& part) {
   const std::uint64_t n = part.predictions;
   return {{"predictions", n},
           {"mean_kl", quotient(part.kl, n)},
-          {"agreement", quotient(static_cast<double>(part.agreeing), n)},
+          {"agreement", quotient(part.agreeing, n)},
           {"mean_confidence_change", quotient(part.confidence, n)},
           {"mean_probability_change", quotient(part.probability, n)},
           {"mean_removed_mass", quotient(part.removed_mass, n)}};
@@ -106,12 +95,12 @@ OrderedJson correlation_json(const StepCorrelation& rho, const StepCorrelation& 
 }  // namespace
 
 bool has_effect(const NpzFile& file, const std::string& where, const std::vector<std::int64_t>& shape) {
-  const auto there = std::count_if(arrays.begin(), arrays.end(),
+  const auto there = std::count_if(effect_arrays.begin(), effect_arrays.end(),
                                    [&](const EffectArray& array) { return file.contains(array.name); });
   if (there == 0) return false;
-  for (const EffectArray& array : arrays) {
+  for (const EffectArray& array : effect_arrays) {
     if (!file.contains(array.name))
-      throw Error("{} has {} of the {} arrays of --effect; {} is missing", where, there, arrays.size(),
+      throw Error("{} has {} of the {} arrays of --effect; {} is missing", where, there, effect_arrays.size(),
                   array.name);
     const NpzArray found = file.array(array.name);
     if (found.type != array.type)
@@ -125,16 +114,16 @@ bool has_effect(const NpzFile& file, const std::string& where, const std::vector
 }
 
 std::vector<RecordedEffect> read_effect(const NpzFile& file, const std::string& where, std::size_t t) {
-  std::array<std::vector<float>, arrays.size()> values;
-  for (std::size_t a = 0; a < arrays.size(); ++a) values[a] = file.floats(arrays[a].name, t, 1);
+  std::array<std::vector<float>, effect_arrays.size()> values;
+  for (std::size_t a = 0; a < effect_arrays.size(); ++a) values[a] = file.floats(effect_arrays[a].name, t, 1);
   std::vector<RecordedEffect> predictions;
   for (std::size_t i = 0; i < values[0].size(); ++i) {
     const bool predicted = values[1][i] != no_prediction;
-    for (std::size_t a = 0; a < arrays.size(); ++a) {
+    for (std::size_t a = 0; a < effect_arrays.size(); ++a) {
       const bool fine = predicted ? may_be(a, values[a][i]) : a == 1 || std::isnan(values[a][i]);
       if (!fine)
         throw Error("{}: {} is {} at step {}, position {}, which cannot be where effect_agrees is {}", where,
-                    arrays[a].name, values[a][i], t, i, values[1][i]);
+                    effect_arrays[a].name, values[a][i], t, i, values[1][i]);
     }
     if (predicted)
       predictions.push_back({values[0][i], values[1][i] == 1, values[2][i], values[3][i], values[4][i]});

@@ -65,6 +65,11 @@ void add_step(EffectSums& sums, std::span<const RecordedEffect> predictions);
 /// Pools.
 void add(EffectSums& sums, const EffectSums& other);
 
+/// The numbers of `effect`, and of each of its quarters, in effect_json().
+inline constexpr std::array<const char*, 6> effect_numbers{
+    "predictions",      "mean_kl", "agreement", "mean_confidence_change", "mean_probability_change",
+    "mean_removed_mass"};
+
 /// Null where nothing was recorded; numbers without a denominator are null.
 nlohmann::ordered_json effect_json(const EffectSums& sums);
 

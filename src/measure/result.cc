@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "measure/quotient.h"
+
 namespace sinkscope {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Null where there is nothing to divide by: no number is better than a wrong one.
-template <typename Numerator, typename Denominator>
-OrderedJson ratio(Numerator numerator, Denominator denominator) {
-  if (denominator == 0) return nullptr;
-  return static_cast<double>(numerator) / static_cast<double>(denominator);
-}
-
-OrderedJson mean_of(const SampleMean& mean) { return ratio(mean.sum, mean.samples); }
+OrderedJson mean_of(const SampleMean& mean) { return quotient(mean.sum, mean.samples); }
 
 // Of the mean over samples; one sample has none.
 OrderedJson standard_error(const SampleMean& mean) {
@@ -30,7 +25,7 @@ OrderedJson share_by_threshold(const ShareSums& share, const DetectionOptions& o
   const std::vector<double> grid = sweep_grid(options);
   const std::vector<std::uint64_t> above = share.margins.above_grid();
   for (std::size_t i = 0; i < grid.size(); ++i)
-    points.push_back({{*threshold_name(options.rule), grid[i]}, {"share", ratio(above[i], share.cells)}});
+    points.push_back({{*threshold_name(options.rule), grid[i]}, {"share", quotient(above[i], share.cells)}});
   return points;
 }
 
@@ -41,14 +36,14 @@ OrderedJson calibration(const ShareSums& share, const MeasureOptions& options) {
   const MarginCounts::Found found = share.margins.find(static_cast<std::uint64_t>(wanted));
   return {{"wanted_share", options.wanted_share},
           {*name, found.threshold},
-          {"share", ratio(found.above, share.cells)}};
+          {"share", quotient(found.above, share.cells)}};
 }
 
 OrderedJson sinks_per_layer(const Sums& sums) {
   if (!sums.same_shape) return nullptr;
   auto layers = OrderedJson::array();
   for (const std::uint64_t sinks : sums.share.layer_sinks)
-    layers.push_back(ratio(sinks, sums.share.steps * sums.heads));
+    layers.push_back(quotient(sinks, sums.share.steps * sums.heads));
   return layers;
 }
 
@@ -85,13 +80,13 @@ OrderedJson tracks_of(const Sums& sums) {
           {"lives_touching_an_end", touching},
           {"births", t.births},
           {"deaths", t.deaths},
-          {"mean_lifetime", ratio(steps, lives)},
+          {"mean_lifetime", quotient(steps, lives)},
           {"lifetimes", lifetimes},
           {"jump_count", jumps},
-          {"mean_jump", ratio(distances, jumps)},
+          {"mean_jump", quotient(distances, jumps)},
           {"jumps", jump_list},
-          {"static_share", ratio(t.stay, t.ever)},
-          {"jaccard", ratio(t.jaccard, t.jaccard_pairs)},
+          {"static_share", quotient(t.stay, t.ever)},
+          {"jaccard", quotient(t.jaccard, t.jaccard_pairs)},
           {"drift", mean_of(sums.drift.slope)},
           {"drift_standard_error", standard_error(sums.drift.slope)},
           {"spatial_variance", mean_of(sums.drift.spatial_variance)},
@@ -116,12 +111,12 @@ OrderedJson split_list(const SplitSums& splits, bool pooled) {
 
 // frequency among the sinks, share of the positions, and how much the one exceeds the other.
 void add_lift(OrderedJson& entry, const TokenCount& count, const TokenCount& all) {
-  entry["frequency"] = ratio(count.sinks, all.sinks);
-  entry["share"] = ratio(count.positions, all.positions);
+  entry["frequency"] = quotient(count.sinks, all.sinks);
+  entry["share"] = quotient(count.positions, all.positions);
   entry["lift"] = all.sinks == 0
                       ? OrderedJson(nullptr)
-                      : ratio(static_cast<double>(count.sinks) * static_cast<double>(all.positions),
-                              static_cast<double>(count.positions) * static_cast<double>(all.sinks));
+                      : quotient(static_cast<double>(count.sinks) * static_cast<double>(all.positions),
+                                 static_cast<double>(count.positions) * static_cast<double>(all.sinks));
 }
 
 // Tokens that are sinks at least once, the most frequent first.
@@ -161,9 +156,9 @@ OrderedJson positions_of(const TokenSums& tokens) {
   }
   OrderedJson without;
   add_lift(without, tokens.without_masks, tokens.all);
-  return {{"mean_relative_position", ratio(tokens.relative_position, tokens.all.sinks)},
+  return {{"mean_relative_position", quotient(tokens.relative_position, tokens.all.sinks)},
           {"relative_positions", places},
-          {"mean_mask_distance", ratio(sum, sinks)},
+          {"mean_mask_distance", quotient(sum, sinks)},
           {"mask_distances", distances},
           {"without_masks", without}};
 }
@@ -179,14 +174,14 @@ OrderedJson absorption_of(const Sums& sums) {
   if (!sums.same_shape) return nullptr;
   auto layers = OrderedJson::array();
   for (std::size_t l = 0; l < sums.layers; ++l)
-    layers.push_back(ratio(sums.overlap.sink_mass[l], sums.overlap.mass[l]));
+    layers.push_back(quotient(sums.overlap.sink_mass[l], sums.overlap.mass[l]));
   return layers;
 }
 
 OrderedJson overlap_of(const Sums& sums) {
   if (!sums.same_shape) return nullptr;
   auto layers = OrderedJson::array(), heads = OrderedJson::array();
-  const auto index = [](const Agreement& agreement) { return ratio(agreement.sum, agreement.pairs); };
+  const auto index = [](const Agreement& agreement) { return quotient(agreement.sum, agreement.pairs); };
   for (std::size_t a = 0; a < sums.layers; ++a) {
     auto row = OrderedJson::array();
     for (std::size_t b = 0; b < sums.layers; ++b)
@@ -240,20 +235,20 @@ OrderedJson result_of(const Sums& sums, bool pooled, const MeasureOptions& optio
                      {"heads", sums.same_shape ? OrderedJson(sums.heads) : OrderedJson(nullptr)},
                      {"positions", {{"least", sums.least_positions}, {"most", sums.most_positions}}}};
   result.update(rule_of(options.detection));
-  result["share_of_sinks"] = ratio(share.sinks, share.cells);
+  result["share_of_sinks"] = quotient(share.sinks, share.cells);
   if (options.detection.rule == SinkRule::soft)
-    result["mean_membership"] = ratio(share.membership, share.cells);
+    result["mean_membership"] = quotient(share.membership, share.cells);
   result["share_by_epsilon"] = share_by_threshold(share, options.detection);
   result["calibration"] = calibration(share, options);
   result["sinks_per_layer"] = sinks_per_layer(sums);
   result["top_sink"] =
-      by_head(sums, [&](std::size_t map) { return ratio(share.top_sink[map], share.top_steps[map]); });
+      by_head(sums, [&](std::size_t map) { return quotient(share.top_sink[map], share.top_steps[map]); });
   result["largest_column"] =
-      by_head(sums, [&](std::size_t map) { return ratio(share.largest_column[map], share.steps); });
+      by_head(sums, [&](std::size_t map) { return quotient(share.largest_column[map], share.steps); });
   result["tracks"] = tracks_of(sums);
   result["split_maps"] = sums.splits.maps;
   result["split_count"] = sums.splits.splits;
-  result["split_share"] = ratio(sums.splits.splits, sums.splits.maps);
+  result["split_share"] = quotient(sums.splits.splits, sums.splits.maps);
   result["split_sinks"] = split_list(sums.splits, pooled);
   result["tokens"] = tokens_of(sums, text);
   result["status"] = status_of(sums.tokens);

@@ -89,6 +89,10 @@ at::Tensor first_keys(const at::Tensor& values, std::int64_t room) {
 // The lists of a tile, and the last row where it is in it. Rows [H, rows, S], S = tile.keys.count.
 void list_tile(const Tile& tile, const at::Tensor& rows, const RowRequest& request,
                AttentionObservation& seen) {
+  const std::int64_t last = tile.keys.count - 1 - tile.position();
+  if (request.last && last >= 0 && last < tile.rows)
+    seen.last_row.narrow(1, tile.first_key, tile.keys.count).copy_(rows.select(1, last).cpu());
+  if (request.most == 0 && request.least == 0) return;
   const at::Tensor keys = at::arange(tile.keys.count, at::TensorOptions(at::kLong).device(rows.device()));
   const at::Tensor own = keys.narrow(0, tile.position(), tile.rows).unsqueeze(1) == keys;  // [rows, S]
   at::Tensor listed = at::ones_like(own);
@@ -112,9 +116,6 @@ void list_tile(const Tile& tile, const at::Tensor& rows, const RowRequest& reque
         .copy_(first_keys(unlisted(rows, at::logical_and(listed, rows > bound)), request.most));
   }
   if (request.least > 0) of_tile(seen.row_least).copy_(first_keys(unlisted(-rows, listed), request.least));
-  const std::int64_t last = tile.keys.count - 1 - tile.position();
-  if (request.last && last >= 0 && last < tile.rows)
-    seen.last_row.narrow(1, tile.first_key, tile.keys.count).copy_(rows.select(1, last).cpu());
 }
 
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();

@@ -201,7 +201,7 @@ static bool holds_an_unborn_run(const fs::path& folder) {
 RunDirectory RunDirectory::create(const fs::path& folder, RunInfo info) {
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw UsageError("{} is a file; name a folder that does not exist yet or is empty", folder.string());
-  make_parents(folder);
+  make_folders(folder);
   std::error_code error;
   const bool empty = fs::is_empty(folder, error);
   if (error) throw Error("cannot read the folder {}: {}", folder.string(), error.message());

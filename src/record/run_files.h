@@ -13,9 +13,6 @@ namespace sinkscope {
 constexpr const char* run_json_name = "run.json";
 constexpr const char* samples_name = "samples.jsonl";
 
-/// Makes `folder` and what is missing above it. Throws Error.
-void make_parents(const std::filesystem::path& folder);
-
 /// samples.jsonl, taken apart.
 struct SampleLines {
   std::vector<SampleRecord> records;

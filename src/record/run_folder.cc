@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/files.h"
 #include "record/run_files.h"
 
 namespace sinkscope {
@@ -23,14 +24,8 @@ std::string run_folder_name(const RunName& name, std::time_t now) {
   return text;
 }
 
-void make_parents(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Error("cannot make the folder {}: {}", folder.string(), error.message());
-}
-
 fs::path make_run_folder(const fs::path& out, const RunName& name, std::time_t now) {
-  make_parents(out);
+  make_folders(out);
   const fs::path first = out / run_folder_name(name, now);
   fs::path folder = first;
   // mkdir is the test: of several processes one makes the folder, the others see that it is taken.

@@ -170,7 +170,7 @@ std::string run_json(const RunInfo& info) {
                             {"machine", machine_json(info.machine)},
                             {"started", info.started},
                             {"ended", or_null(info.ended)}};
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json_text(json, 2);
 }
 
 RunInfo parse_run_json(std::string_view text, const std::string& where) {

@@ -2,6 +2,8 @@
 #include <sinkscope/error.h>
 #include <sinkscope/sample_writer.h>
 
+#include "record/effect_arrays.h"
+
 namespace sinkscope {
 namespace {
 
@@ -35,11 +37,7 @@ SampleWriter::SampleWriter(std::filesystem::path path, SampleLayout layout)
   for (const auto& map : layout_.maps)
     writer_.declare(map_name(map), layout_.array_type, {positions, positions});
   if (!layout_.effect) return;
-  writer_.declare("effect_kl", ArrayType::float32, {positions});
-  writer_.declare("effect_agrees", ArrayType::uint8, {positions});
-  writer_.declare("effect_confidence", ArrayType::float32, {positions});
-  writer_.declare("effect_probability", ArrayType::float32, {positions});
-  writer_.declare("removed_mass", ArrayType::float32, {positions});
+  for (const EffectArray& array : effect_arrays) writer_.declare(array.name, array.type, {positions});
 }
 
 void SampleWriter::append_step(const SampleStep& step) {

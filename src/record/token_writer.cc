@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "record/effect_arrays.h"
+
 namespace sinkscope {
 
 TokenWriter::TokenWriter(std::filesystem::path path, TokenLayout layout)
@@ -13,11 +15,7 @@ TokenWriter::TokenWriter(std::filesystem::path path, TokenLayout layout)
   writer_.add("mask_id", {}, std::span(&no_mask, 1));
   if (layout_.logits) writer_.declare("logits", ArrayType::float32, {layout_.vocabulary});
   if (!layout_.effect) return;
-  writer_.declare("effect_kl", ArrayType::float32, {});
-  writer_.declare("effect_agrees", ArrayType::uint8, {});
-  writer_.declare("effect_confidence", ArrayType::float32, {});
-  writer_.declare("effect_probability", ArrayType::float32, {});
-  writer_.declare("removed_mass", ArrayType::float32, {});
+  for (const EffectArray& array : effect_arrays) writer_.declare(array.name, array.type, {});
 }
 
 void TokenWriter::append_state(std::span<const std::int32_t> sequence) {

@@ -13,14 +13,6 @@
 namespace sinkscope {
 namespace {
 
-constexpr float forbidden = -std::numeric_limits<float>::infinity();
-
-void forbid(std::span<float> logits, const std::vector<std::int32_t>& ids) {
-  for (const std::int32_t id : ids)
-    if (id >= 0 && static_cast<std::size_t>(id) < logits.size())
-      logits[static_cast<std::size_t>(id)] = forbidden;
-}
-
 std::int32_t noisy_argmax(std::span<const float> logits, std::span<const double> noise, double temperature) {
   std::size_t best = 0;
   double best_value = -std::numeric_limits<double>::infinity();
@@ -47,6 +39,12 @@ Prediction make_prediction(std::int32_t token, float logit, float max, double su
 }
 
 }  // namespace
+
+void forbid(std::span<float> logits, const std::vector<std::int32_t>& ids) {
+  for (const std::int32_t id : ids)
+    if (id >= 0 && static_cast<std::size_t>(id) < logits.size())
+      logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+}
 
 double rounded(double value, ConfidencePrecision precision, at::ScalarType model_dtype) {
   if (precision == ConfidencePrecision::f64) return value;

@@ -20,6 +20,9 @@ struct Prediction {
 /// What the model's head has to know: forbidden and excluded ids, guidance, arithmetic.
 VocabularyOptions vocabulary_options(const LladaOptions& options);
 
+/// The ids' logits become -infinity; ids beyond the row are left out.
+void forbid(std::span<float> logits, const std::vector<std::int32_t>& ids);
+
 /// The prediction of one row that the head has summed up. model_dtype rounds the confidence for
 /// ConfidencePrecision::model. Throws Error when the logits are not finite.
 Prediction prediction_of(const VocabularyRows& rows, std::size_t row, const LladaOptions& options,

@@ -262,7 +262,7 @@ Found claim_folder(const TrainConfig& config, const TrainingRun& run) {
       throw Error("{} is not empty and holds no training run; a new folder would be right",
                   run.folder.string());
     const Found found = fs::exists(run.folder) ? Found::empty_folder : Found::nothing;
-    fs::create_directories(run.folder);
+    make_folders(run.folder);
     write_file_atomically(note, read_file(config.file));
     return found;
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sinkscope/error.h>
 
+#include "base/files.h"
 #include "hub/checksum.h"
 #include "hub/file_lock.h"
 #include "support/temporary_folder.h"
