@@ -1,9 +1,5 @@
 #include "sampling/denoising_batch.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros_like.h>
-#include <c10/core/InferenceMode.h>
 #include <sinkscope/error.h>
 #include <sinkscope/memory.h>
 
@@ -13,30 +9,18 @@
 
 #include "ops/parallel.h"
 #include "ops/vocabulary_head.h"
+#include "sampling/prediction.h"
+#include "sampling/row_memory.h"
+#include "sampling/sample_logits.h"
 
 namespace sinkscope {
 namespace {
-
-// Column sums and diagonal of one row's previous step, [L, H, S]: what the intervention ranks by.
-struct PreviousStep {
-  at::Tensor columns;
-  at::Tensor diagonal;
-};
-
-// What each position attended when it was last computed, int32 [L, H, S, room]: what rank own ranks by.
-struct OwnRows {
-  at::Tensor most;
-  at::Tensor least;  // [L, H, S, 2 room] of control bottom, else undefined
-};
 
 // One row of the model's batch. With guidance a sample has two: they are ranked and masked separately.
 struct Row {
   std::size_t sample = 0;
   bool unconditional = false;
-  PreviousStep previous = {};
-  OwnRows own = {};
-  std::vector<std::uint8_t> removed = {};  // [L, H, S] in this step
-  RemovedRowKeys removed_for = {};         // of rank own, of the positions that this step computes
+  RowMemory memory = {};
 };
 
 // The keys that a pass loses: of all queries, or of single ones. Empty where nothing is removed.
@@ -57,91 +41,6 @@ struct Pass {
   CachedTokens cached = {};
 };
 
-// Of the wanted rows of one sample in a pass: where they begin, and those of its unconditional row.
-struct WantedRows {
-  std::int64_t first = 0;
-  std::int64_t unconditional = 0;
-};
-
-// float32 [count, V] on the CPU, from row `begin` of the sample on; with guidance.
-at::Tensor read_logits(const Transformer& model, const at::Tensor& hidden, double guidance,
-                       const WantedRows& rows, std::int64_t begin, std::int64_t count) {
-  at::Tensor logits = model.logits_of(hidden.narrow(0, rows.first + begin, count));
-  if (guidance > 0)
-    logits =
-        guided_logits(logits, model.logits_of(hidden.narrow(0, rows.unconditional + begin, count)), guidance);
-  return logits.to(at::kCPU, at::kFloat).contiguous();
-}
-
-// Which of a sample's wanted rows each prediction is read from, from 0.
-std::vector<std::int64_t> rows_of_predictions(const DenoisingRule& rule, const PassPlan& plan) {
-  std::vector<std::int64_t> rows;
-  std::int64_t previous = -1;
-  for (const std::int64_t position : plan.predicted) {
-    const std::int64_t source = rule.source(position, plan);
-    rows.push_back(rows.empty() ? 0 : rows.back() + (source == previous ? 0 : 1));
-    previous = source;
-  }
-  return rows;
-}
-
-// The logits of one sample, read from what the pass left of them.
-class SampleLogits : public PredictedLogits {
- public:
-  SampleLogits(const Transformer& model, const ForwardResult& forwarded, double guidance,
-               const WantedRows& wanted, std::vector<std::int64_t> rows)
-      : model_(model), forwarded_(forwarded), guidance_(guidance), wanted_(wanted), rows_(std::move(rows)) {}
-
-  const VocabularyRows& rows() const override { return forwarded_.vocabulary; }
-  std::size_t row(std::size_t index) const override {
-    return static_cast<std::size_t>(wanted_.first + rows_[index]);
-  }
-
-  // Some rows at a time: all of them may be many times what a pass takes.
-  std::span<float> logits(std::size_t index) override {
-    const std::int64_t wanted = rows_[index];
-    if (!chunk_.defined() || wanted >= begin_ + chunk_.size(0)) read_from(wanted);
-    return row_of_chunk(wanted);
-  }
-
-  void for_each(const std::function<void(std::size_t index, std::span<float> logits)>& body) override {
-    std::size_t first = 0;  // prediction
-    while (first < rows_.size()) {
-      read_from(rows_[first]);
-      std::vector<std::size_t> firsts;  // the first prediction of each row of the chunk
-      std::size_t last = first;
-      for (; last < rows_.size() && rows_[last] < begin_ + chunk_.size(0); ++last)
-        if (last == first || rows_[last] != rows_[last - 1]) firsts.push_back(last);
-      parallel_for(static_cast<std::int64_t>(firsts.size()), [&](std::int64_t i) {
-        const c10::InferenceMode no_autograd;  // a thread's own
-        for (std::size_t p = firsts[static_cast<std::size_t>(i)];
-             p < last && rows_[p] == rows_[firsts[static_cast<std::size_t>(i)]]; ++p)
-          body(p, row_of_chunk(rows_[p]));
-      });
-      first = last;
-    }
-  }
-
- private:
-  std::span<float> row_of_chunk(std::int64_t row) const {
-    const auto width = static_cast<std::size_t>(chunk_.size(1));
-    return {chunk_.data_ptr<float>() + (row - begin_) * chunk_.size(1), width};
-  }
-  void read_from(std::int64_t row) {
-    begin_ = row;
-    const std::int64_t count = std::min(rows_of_logits, rows_.back() + 1 - row);
-    chunk_ = read_logits(model_, forwarded_.hidden, guidance_, wanted_, row, count);
-  }
-
-  const Transformer& model_;
-  const ForwardResult& forwarded_;
-  double guidance_;
-  WantedRows wanted_;
-  std::vector<std::int64_t> rows_;  // of each prediction, from wanted_.first
-  std::int64_t begin_ = 0;
-  at::Tensor chunk_;  // float32 on the CPU, rows from begin_ on
-};
-
 class Batch {
  public:
   Batch(const Transformer& model, std::span<const SampleRequest> requests, const DenoisingOptions& options,
@@ -155,9 +54,8 @@ class Batch {
   void add_row(const Row& row, Pass& pass);
   std::int32_t input_of(const Row& row, std::int64_t position) const;
   QueryClass class_of(const Row& row, std::int64_t position) const;
-  void choose_for(Row& row);
-  void choose_rows_for(Row& row);
-  PassRemoval choose_removed(const Pass& pass);
+  RowStep step_of(const Row& row) const;
+  PassRemoval removal_of(const Pass& pass);
   std::vector<std::uint8_t> join_removed(const Pass& pass);
   std::vector<std::int32_t> join_rows(const Pass& pass);
   std::vector<std::uint8_t> classes_of(const Row& row) const;
@@ -170,8 +68,6 @@ class Batch {
   void predict(const Pass& pass, const ForwardResult& forwarded);
   void remember(const Pass& pass, const Observation& seen);
   void remember_columns(const Pass& pass, const Observation& seen);
-  void remember_last_row(Row& row, std::int64_t first_key, const Observation& seen) const;
-  void remember_own_rows(Row& row, std::int64_t first_token, const Observation& seen) const;
   void report(const Pass& pass, const Observation& seen);
   void report_row(std::size_t place, const Pass& pass, const Observation& seen);
 
@@ -243,7 +139,7 @@ std::vector<SampleResult> Batch::run() {
 void Batch::step() {
   plan_samples();
   const Pass pass = make_pass();
-  const PassRemoval removal = choose_removed(pass);
+  const PassRemoval removal = removal_of(pass);
   // First: the pass that generates writes its own keys and values over those of the other one.
   at::Tensor plain;
   if (options_.effect && removal.any()) plain = forward_plain(pass).hidden;
@@ -322,58 +218,19 @@ std::vector<std::uint8_t> Batch::classes_of(const Row& row) const {
   return classes;
 }
 
-// The keys a row loses in this step; none where there is no previous step to rank by.
-void Batch::choose_for(Row& row) {
-  DenoisingSample& sample = samples_[row.sample];
-  const auto cells = static_cast<std::size_t>(layer_heads() * sample.length());
-  const bool forgets = options_.sinks.reset_at_block && plans_[row.sample].begins_block;
-  if (!row.previous.columns.defined() || forgets) {
-    row.removed.assign(cells, 0);
-    return;
-  }
-  const std::vector<std::uint8_t> classes = classes_of(row);
-  const StepScores scores{{row.previous.columns.data_ptr<float>(), cells},
-                          {row.previous.diagonal.data_ptr<float>(), cells},
-                          classes,
-                          static_cast<std::size_t>(sample.length()),
-                          static_cast<std::size_t>(model_.config().heads),
-                          sample.result.steps};
-  RemovedKeys chosen =
-      choose_removed_keys(scores, options_.sinks, [&](std::int64_t count, std::int64_t wanted) {
-        return controls_[row.sample].permutation(count, wanted);
-      });
-  row.removed = std::move(chosen.removed);
-  sample.result.control_missing += chosen.missing;
-}
-
-// The keys that each computed position of a row loses by its own latest row; none where it has none.
-void Batch::choose_rows_for(Row& row) {
-  DenoisingSample& sample = samples_[row.sample];
+RowStep Batch::step_of(const Row& row) const {
   const PassPlan& plan = plans_[row.sample];
-  const std::int64_t queries = plan.last - plan.first;
-  row.removed_for = {};
-  row.removed_for.queries.assign(static_cast<std::size_t>(layer_heads() * sample.length()), 0);
-  const bool forgets = options_.sinks.reset_at_block && plan.begins_block;
-  if (!row.own.most.defined() || forgets) return;
-  const auto computed = [&](const at::Tensor& lists) {
-    return lists.defined() ? lists.narrow(2, plan.first, queries).contiguous() : lists;
-  };
-  const auto values = [](const at::Tensor& lists) {
-    return lists.defined() ? std::span<const std::int32_t>(lists.data_ptr<std::int32_t>(),
-                                                           static_cast<std::size_t>(lists.numel()))
-                           : std::span<const std::int32_t>();
-  };
-  const at::Tensor most = computed(row.own.most), least = computed(row.own.least);
-  const std::vector<std::uint8_t> classes = classes_of(row);
-  row.removed_for = choose_removed_row_keys(
-      {values(most), values(least), classes, static_cast<std::size_t>(room_),
-       static_cast<std::size_t>(model_.config().heads), static_cast<std::size_t>(queries),
-       static_cast<std::size_t>(plan.first), sample.result.steps},
-      options_.sinks, [&] { return controls_[row.sample].next_double(); });
-  sample.result.control_missing += row.removed_for.missing;
+  return {.layers = model_.config().layers,
+          .heads = model_.config().heads,
+          .classes = classes_of(row),
+          .first = plan.first,
+          .last = plan.last,
+          .number = samples_[row.sample].result.steps,
+          .forgets = options_.sinks.reset_at_block && plan.begins_block,
+          .room = room_};
 }
 
-PassRemoval Batch::choose_removed(const Pass& pass) {
+PassRemoval Batch::removal_of(const Pass& pass) {
   if (!intervenes()) return {};
   if (ranks_by(SinkRank::own)) return {.row_keys = join_rows(pass)};
   return {.keys = join_removed(pass)};
@@ -382,14 +239,16 @@ PassRemoval Batch::choose_removed(const Pass& pass) {
 std::vector<std::int32_t> Batch::join_rows(const Pass& pass) {
   std::int64_t count = 0;
   for (const std::size_t row : pass.rows) {
-    choose_rows_for(rows_[row]);
-    count += rows_[row].removed_for.count;
+    const std::size_t sample = rows_[row].sample;
+    samples_[sample].result.control_missing +=
+        choose_removed_for(rows_[row].memory, step_of(rows_[row]), options_.sinks, controls_[sample]);
+    count += rows_[row].memory.removed_for.count;
   }
   if (count == 0) return {};
   const std::int64_t tokens = pass.tokens.tokens();
   std::vector<std::int32_t> joined(static_cast<std::size_t>(layer_heads() * tokens * room_), no_key);
   for (std::size_t place = 0; place < pass.rows.size(); ++place) {
-    const std::vector<std::int32_t>& own = rows_[pass.rows[place]].removed_for.keys;
+    const std::vector<std::int32_t>& own = rows_[pass.rows[place]].memory.removed_for.keys;
     const std::int64_t first = pass.tokens.offsets[place] * room_;
     const std::int64_t size = pass.tokens.offsets[place + 1] * room_ - first;
     for (std::int64_t m = 0; m < layer_heads() && !own.empty(); ++m)
@@ -405,9 +264,10 @@ std::vector<std::uint8_t> Batch::join_removed(const Pass& pass) {
   for (std::size_t place = 0; place < pass.rows.size(); ++place) {
     Row& row = rows_[pass.rows[place]];
     const std::int64_t length = samples_[row.sample].length();
-    choose_for(row);
+    samples_[row.sample].result.control_missing +=
+        choose_removed(row.memory, step_of(row), options_.sinks, controls_[row.sample]);
     for (std::int64_t m = 0; m < maps; ++m)
-      std::copy_n(row.removed.begin() + m * length, length,
+      std::copy_n(row.memory.removed.begin() + m * length, length,
                   joined.begin() + m * pass.keys.back() + pass.keys[place]);
   }
   const bool any =
@@ -471,9 +331,7 @@ std::vector<PredictionEffect> Batch::effects_on(const Pass& pass, std::size_t pl
   const auto row_of = [&](const at::Tensor& logits, std::int64_t row) {
     const auto width = static_cast<std::size_t>(logits.size(1));
     const std::span<float> values(logits.data_ptr<float>() + row * logits.size(1), width);
-    for (const std::int32_t id : forbidden)
-      if (id >= 0 && static_cast<std::size_t>(id) < width)
-        values[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+    forbid(values, forbidden);
     return values;
   };
   for (std::int64_t begin = 0; begin < count; begin += rows_of_logits) {
@@ -538,35 +396,12 @@ void Batch::remember(const Pass& pass, const Observation& seen) {
   if (!ranks_by(SinkRank::own) && !ranks_by(SinkRank::last)) return remember_columns(pass, seen);
   for (std::size_t place = 0; place < pass.rows.size(); ++place) {
     Row& row = rows_[pass.rows[place]];
-    if (ranks_by(SinkRank::last))
-      remember_last_row(row, pass.keys[place], seen);
-    else
-      remember_own_rows(row, pass.tokens.offsets[place], seen);
+    const std::int64_t length = samples_[row.sample].length();
+    if (ranks_by(SinkRank::own))
+      remember_lists(row.memory, step_of(row), pass.tokens.offsets[place], seen);
+    else if (plans_[row.sample].last == length)  // else its latest row stays
+      remember_last_row(row.memory, pass.keys[place], length, seen);
   }
-}
-
-// Where this step computed the last position; else its latest row stays.
-void Batch::remember_last_row(Row& row, std::int64_t first_key, const Observation& seen) const {
-  const std::int64_t length = samples_[row.sample].length();
-  if (plans_[row.sample].last < length) return;
-  row.previous.columns =
-      (seen.last_row.narrow(2, first_key, length) * static_cast<double>(length)).contiguous();
-  row.previous.diagonal = at::zeros_like(row.previous.columns);
-  row.previous.diagonal.select(2, length - 1).copy_(row.previous.columns.select(2, length - 1));
-}
-
-void Batch::remember_own_rows(Row& row, std::int64_t first_token, const Observation& seen) const {
-  const PassPlan& plan = plans_[row.sample];
-  const auto remember = [&](const at::Tensor& lists, at::Tensor& own) {
-    if (!lists.defined()) return;
-    if (!own.defined())
-      own = at::full({lists.size(0), lists.size(1), samples_[row.sample].length(), lists.size(3)}, no_key,
-                     lists.options());
-    const std::int64_t queries = plan.last - plan.first;
-    own.narrow(2, plan.first, queries).copy_(lists.narrow(2, first_token, queries));
-  };
-  remember(seen.row_most, row.own.most);
-  remember(seen.row_least, row.own.least);
 }
 
 void Batch::remember_columns(const Pass& pass, const Observation& seen) {
@@ -576,8 +411,8 @@ void Batch::remember_columns(const Pass& pass, const Observation& seen) {
   for (std::size_t place = 0; place < pass.rows.size(); ++place) {
     Row& row = rows_[pass.rows[place]];
     const std::int64_t length = samples_[row.sample].length();
-    row.previous = {columns.narrow(2, pass.keys[place], length).contiguous(),
-                    diagonal.narrow(2, pass.keys[place], length).contiguous()};
+    row.memory.columns = columns.narrow(2, pass.keys[place], length).contiguous();
+    row.memory.diagonal = diagonal.narrow(2, pass.keys[place], length).contiguous();
   }
 }
 
@@ -604,8 +439,8 @@ void Batch::report_row(std::size_t place, const Pass& pass, const Observation& s
   record.state = sample.ids;
   record.proposed = sample.proposed;
   record.confidence = confidence;
-  record.removed = row.removed;
-  record.queries_without_key = row.removed_for.queries;
+  record.removed = row.memory.removed;
+  record.queries_without_key = row.memory.removed_for.queries;
   if (options_.capture != Capture::none) record.column_sum = own(seen.column_sum);
   if (options_.capture == Capture::full) {
     record.diagonal = own(seen.diagonal);
