@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/files.h"
+#include "base/folder_lock.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/eval_options.h"
@@ -59,6 +60,7 @@ ReadyTask posed(const std::string& name, const EvalOptions& options) {
   ReadyTask ready{find_task(name), {}, {}, {}};
   ready.posed =
       pose_problems(ready.task, {options.data_dir, options.shots, options.num_fewshot, options.limit});
+  check_puzzles(ready.task, ready.posed.problems);
   return ready;
 }
 
@@ -406,6 +408,7 @@ void eval_command(EvalOptions& options, const OptionTable& table) {
   const OrderedJson tasks = tasks_json(evaluation.tasks);
   if (!options.run.resume.empty()) check_same_tasks(options.run.resume, tasks);
   evaluation.folder = folder_of(options);
+  const FolderLock lock(evaluation.folder);
   evaluation.info = describe_run(chosen, table, options.run);
   evaluation.info.command = "eval";
   OrderedJson summary = begin_summary(evaluation.folder, evaluation.info, recorded, evaluation.cells, tasks);

@@ -60,7 +60,7 @@ OrderedJson chosen_line(const Task& task, const Response& response) {
 std::string puzzle_of(const Problem& problem) {
   const auto input = problem.document.find("input");
   if (input == problem.document.end() || !input->is_string())
-    throw Error("problem {} has no text `input`, which the metrics countdown and sudoku read", problem.index);
+    throw Error("the problem has no text `input`, which the metrics countdown and sudoku read");
   return input->get<std::string>();
 }
 
@@ -77,6 +77,16 @@ bool is_right(const Task& task, const Problem& problem, const std::string& answe
   }
 }
 
+// What goes wrong says with which problem.
+template <typename Action>
+auto with_problem(const Task& task, const Problem& problem, const Action& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    throw Error("task {}, problem {}: {}", task.name, problem.index, error.what());
+  }
+}
+
 std::vector<CodeVerdict> run_programs(const Task& task, std::span<const Response> responses,
                                       const CodeRunner& run) {
   if (!run) throw Error("task {} needs generated programs to be run", task.name);
@@ -85,9 +95,11 @@ std::vector<CodeVerdict> run_programs(const Task& task, std::span<const Response
   std::vector<CodeProgram> programs;
   for (const Response& response : responses)
     for (const ResponseFilter& filter : task.filters) {
-      OrderedJson names = response.problem->document;
-      names["response"] = replace_invalid_utf8(filtered(filter, response.text));
-      programs.push_back({program.render(names), tests.render(names), task.time_limit});
+      programs.push_back(with_problem(task, *response.problem, [&] {
+        OrderedJson names = response.problem->document;
+        names["response"] = replace_invalid_utf8(filtered(filter, response.text));
+        return CodeProgram{program.render(names), tests.render(names), task.time_limit};
+      }));
     }
   std::vector<CodeVerdict> verdicts = run(programs);
   if (verdicts.size() != programs.size())
@@ -95,31 +107,44 @@ std::vector<CodeVerdict> run_programs(const Task& task, std::span<const Response
   return verdicts;
 }
 
+// One response by one filter. verdict: of metric code.
+OrderedJson generated_line(const Task& task, const Response& response, const ResponseFilter& filter,
+                           const CodeVerdict* verdict) {
+  const std::string answer = filtered(filter, response.text);
+  OrderedJson line = line_begin(task, *response.problem);
+  line["resps"] = {OrderedJson::array({response.text})};
+  line["filtered_resps"] = OrderedJson::array({answer});
+  line["filter"] = filter.name;
+  line["metrics"] = OrderedJson::array({task.metric_name});
+  const bool right = verdict != nullptr ? verdict->passed : is_right(task, *response.problem, answer);
+  line[task.metric_name] = right ? 1.0 : 0.0;
+  if (verdict != nullptr) line["reason"] = verdict->reason;
+  return line;
+}
+
 }  // namespace
+
+void check_puzzles(const Task& task, std::span<const Problem> problems) {
+  if (task.metric != Metric::countdown && task.metric != Metric::sudoku) return;
+  for (const Problem& problem : problems)
+    with_problem(task, problem, [&] { return is_right(task, problem, ""); });
+}
 
 std::vector<OrderedJson> score_responses(const Task& task, std::span<const Response> responses,
                                          const CodeRunner& run) {
   std::vector<OrderedJson> lines;
   std::vector<CodeVerdict> verdicts;
-  if (task.kind == TaskKind::generate && task.metric == Metric::code)
-    verdicts = run_programs(task, responses, run);
+  const bool is_code = task.kind == TaskKind::generate && task.metric == Metric::code;
+  if (is_code) verdicts = run_programs(task, responses, run);
   for (const Response& response : responses) {
     if (task.kind == TaskKind::choose) {
       lines.push_back(chosen_line(task, response));
       continue;
     }
     for (const ResponseFilter& filter : task.filters) {
-      const std::string answer = filtered(filter, response.text);
-      OrderedJson line = line_begin(task, *response.problem);
-      line["resps"] = {OrderedJson::array({response.text})};
-      line["filtered_resps"] = OrderedJson::array({answer});
-      line["filter"] = filter.name;
-      line["metrics"] = OrderedJson::array({task.metric_name});
-      const bool right = task.metric == Metric::code ? verdicts[lines.size()].passed
-                                                     : is_right(task, *response.problem, answer);
-      line[task.metric_name] = right ? 1.0 : 0.0;
-      if (task.metric == Metric::code) line["reason"] = verdicts[lines.size()].reason;
-      lines.push_back(std::move(line));
+      const CodeVerdict* verdict = is_code ? &verdicts[lines.size()] : nullptr;
+      lines.push_back(with_problem(task, *response.problem,
+                                   [&] { return generated_line(task, response, filter, verdict); }));
     }
   }
   return lines;

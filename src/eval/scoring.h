@@ -35,9 +35,13 @@ struct Response {
   std::vector<double> loglikelihoods;  ///< of the choices, nats; TaskKind::choose
 };
 
+/// Of the metrics countdown and sudoku: throws Error naming the problem whose `input` is no such puzzle.
+void check_puzzles(const Task& task, std::span<const Problem> problems);
+
 /// One line for each response and filter, in that order: doc_id, doc, target, arguments, resps,
 /// filtered_resps, filter, metrics, the metrics' values. The members are lm-evaluation-harness's; `reason` is
-/// ours (code). `run` is needed by tasks whose metric is code. Throws Error where a template fails.
+/// ours (code). `run` is needed by tasks whose metric is code. Throws Error naming the problem where a
+/// template or a pattern fails.
 std::vector<nlohmann::ordered_json> score_responses(const Task& task, std::span<const Response> responses,
                                                     const CodeRunner& run = nullptr);
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/folder_lock.h"
 #include "base/output_file.h"
 #include "ops/differentiable/adamw.h"
 #include "ops/differentiable/kept_memory.h"
@@ -311,7 +312,9 @@ class NewRun {
 
 TrainingEnd train(const TrainConfig& config, const TrainingRun& run) {
   keep_freed_memory();
-  NewRun made(run.folder, claim_folder(config, run));
+  const Found found = claim_folder(config, run);
+  const FolderLock lock(run.folder);  // before NewRun, which would take away another process's run
+  NewRun made(run.folder, found);
   const TrainingTokenizer tokenizer = prepare_training_tokenizer(config, run.folder / "tokenizer");
   TrainConfig completed = config;
   tokenizer.complete(completed.model);

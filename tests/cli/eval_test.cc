@@ -5,6 +5,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/folder_lock.h"
 #include "support/environment.h"
 #include "support/program.h"
 
@@ -167,6 +168,10 @@ TEST_F(Eval, GoesOnWhereItWasInterrupted) {
   const auto again = run_program({"eval", "--resume", path("broken"), "--quiet"});  // nothing is left to do
   EXPECT_EQ(again.out, resumed.out);
   EXPECT_EQ(run_program({"eval", "--resume", path("broken"), "--limit", "3"}).status, 2);
+  const FolderLock other(folder / "broken");
+  const auto second = run_program({"eval", "--resume", path("broken"), "--quiet"});
+  EXPECT_EQ(second.status, 2);
+  EXPECT_THAT(second.error, HasSubstr("another process is writing " + path("broken")));
 }
 
 TEST_F(Eval, GoesOnOnlyWithTheTasksItBeganWith) {

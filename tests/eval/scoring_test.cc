@@ -9,6 +9,9 @@
 namespace sinkscope {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 using OrderedJson = nlohmann::ordered_json;
 
 Problem problem_of(std::int64_t index, const std::string& target) {
@@ -81,6 +84,34 @@ TEST(Scoring, ProgramsAreHandedOverWithTheirTests) {
   EXPECT_EQ(lines[1]["pass@1"], 0.0);
   EXPECT_EQ(lines[1]["reason"], "AssertionError");
   EXPECT_THROW(score_responses(find_task("humaneval"), responses), Error);
+}
+
+TEST(Scoring, PuzzlesAreLookedAtBeforeAnybodyAnswers) {
+  std::vector<Problem> problems{problem_of(0, ""), problem_of(1, "")};
+  problems[0].document["input"] = "1,2,3";
+  problems[1].document["input"] = "1,x,3";
+  EXPECT_THAT(
+      [&] { check_puzzles(find_task("countdown"), problems); },
+      ThrowsMessage<Error>(HasSubstr("task countdown, problem 1: \"1,x,3\" is no countdown problem")));
+  problems[1].document.erase("input");
+  EXPECT_THAT([&] { check_puzzles(find_task("countdown"), problems); },
+              ThrowsMessage<Error>(HasSubstr("problem 1: the problem has no text `input`")));
+  EXPECT_THAT([&] { check_puzzles(find_task("sudoku"), problems); },
+              ThrowsMessage<Error>(HasSubstr("problem 0: \"1,2,3\" is no 4 x 4 sudoku")));
+  check_puzzles(find_task("gsm8k"), problems);
+}
+
+TEST(Scoring, APatternThatFailsNamesTheProblem) {
+  const Task task = read_task({{"task", "mine"},
+                               {"data", "mine.jsonl"},
+                               {"doc_to_text", "{{q}}"},
+                               {"doc_to_target", "{{a}}"},
+                               {"filters", {{{"name", "slow"}, {"regex", "(?:a|aa)+(?:a|aa)+b"}}}}},
+                              "mine.json");
+  const Problem problem = problem_of(7, "b");
+  const std::vector<Response> responses{{&problem, std::string(400, 'a'), {}}};
+  EXPECT_THAT([&] { score_responses(task, responses); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("task mine, problem 7: "), HasSubstr("backtracks"))));
 }
 
 }  // namespace

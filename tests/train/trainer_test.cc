@@ -4,6 +4,7 @@
 #include <sinkscope/error.h>
 #include <sinkscope/transformer.h>
 
+#include "base/folder_lock.h"
 #include "ops/parallel.h"
 #include "train/small_run.h"
 #include "train/training_checkpoint.h"
@@ -176,6 +177,17 @@ TEST(Trainer, AFolderOfAnotherRunIsLeftAlone) {
   EXPECT_THAT([&] { train(small.read(), {small.folder / "full"}); },
               ThrowsMessage<Error>(HasSubstr("is not empty and holds no training run")));
   EXPECT_THAT(testing::names_in(small.folder / "full"), ElementsAre("letter", "tokenizer"));
+  EXPECT_THAT(testing::names_in(small.run()), ::testing::Contains("latest"));
+}
+
+TEST(Trainer, TwoProcessesDoNotTrainInOneFolder) {
+  SmallRun small;
+  train(small.read(), {small.run()});
+  const FolderLock other(small.run());
+  TrainingRun run{small.run()};
+  run.resume = true;
+  EXPECT_THAT([&] { train(small.read(), run); },
+              ThrowsMessage<UsageError>(HasSubstr("another process is writing ")));
   EXPECT_THAT(testing::names_in(small.run()), ::testing::Contains("latest"));
 }
 
