@@ -106,10 +106,10 @@ TEST(Scoring, APatternThatFailsNamesTheProblem) {
                                {"data", "mine.jsonl"},
                                {"doc_to_text", "{{q}}"},
                                {"doc_to_target", "{{a}}"},
-                               {"filters", {{{"name", "slow"}, {"regex", "(?:a|aa)+(?:a|aa)+b"}}}}},
+                               {"filters", {{{"name", "slow"}, {"regex", "(a+)+$"}}}}},
                               "mine.json");
   const Problem problem = problem_of(7, "b");
-  const std::vector<Response> responses{{&problem, std::string(400, 'a'), {}}};
+  const std::vector<Response> responses{{&problem, std::string(200, 'a') + "!", {}}};
   EXPECT_THAT([&] { score_responses(task, responses); },
               ThrowsMessage<Error>(AllOf(HasSubstr("task mine, problem 7: "), HasSubstr("backtracks"))));
 }

@@ -1,0 +1,13 @@
+# Writes to FILE a test for each suite of PROGRAM, PREFIX before its name: programs that start slowly start once a suite.
+execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE list RESULT_VARIABLE status TIMEOUT 60)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} --gtest_list_tests failed: ${status}")
+endif()
+string(REGEX MATCHALL "\n[A-Za-z0-9_/]+\\." suites "\n${list}")
+set(tests "")
+foreach(suite IN LISTS suites)
+  string(REGEX REPLACE "^\n(.*)\\.$" "\\1" suite "${suite}")
+  string(APPEND tests "add_test([==[${PREFIX}${suite}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${suite}.*]==] --gtest_brief=1)\n")
+  string(APPEND tests "set_tests_properties([==[${PREFIX}${suite}]==] PROPERTIES TIMEOUT 600 ENVIRONMENT OMP_WAIT_POLICY=passive)\n")
+endforeach()
+file(WRITE ${FILE} "${tests}")
