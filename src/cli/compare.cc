@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/result_files.h"
 #include "measure/compare_runs.h"
+#include "measure/statistics.h"
 
 namespace sinkscope {
 namespace {
@@ -28,7 +29,6 @@ struct CompareCommand {
 };
 
 CompareOptions options_of(const CompareCommand& command) {
-  constexpr std::int64_t most_resamples = 10000000;
   if (command.resamples < 1 || command.resamples > most_resamples)
     throw UsageError("--resamples is {}; 1 to {} is right", command.resamples, most_resamples);
   if (command.seed < 0) throw UsageError("--seed is {}; it must be at least 0", command.seed);

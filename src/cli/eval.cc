@@ -351,7 +351,14 @@ std::string absolute_tasks(const std::string& names) {
 }
 
 // Answers from elsewhere in the place of a model's.
-void score_given(const EvalOptions& options, const OptionTable& table) {
+void score_given(const EvalOptions& options, const OptionTable& table, const CLI::App& command) {
+  refuse_beside(
+      command,
+      {"responses", "MODEL", "resume", "tasks", "data-dir", "shots", "num-fewshot", "limit", "resamples",
+       "confirm-run-unsafe-code", "out", "run-dir", "json", "quiet", "threads", "help"},
+      "--responses: the answers are there already");
+  if (!options.run.shard.empty())
+    throw UsageError("--responses is scored by one process; it was started as shard {}", options.run.shard);
   if (!options.run.model.empty() || !options.run.resume.empty())
     throw UsageError("--responses scores answers that are there already; leave {} out",
                      options.run.model.empty() ? "--resume" : "MODEL");
@@ -382,10 +389,12 @@ void score_given(const EvalOptions& options, const OptionTable& table) {
 }
 
 // `table` is the one that declared `options`.
-void eval_command(EvalOptions& options, const OptionTable& table) {
+void eval_command(EvalOptions& options, const OptionTable& table, const CLI::App& command) {
   share_work(options.run);
   resolve(options);
-  if (!options.responses.empty()) return score_given(options, table);
+  if (!options.responses.empty()) return score_given(options, table, command);
+  if (options.run.resume.empty() && command.get_option("--responses")->count() > 0)
+    throw UsageError("--responses is empty; it names a file with answers");
   if (options.run.model.empty())
     throw UsageError("MODEL is missing: a directory, a built-in name or a Hugging Face id");
   const ChosenModel chosen = choose_model(options.run, /*needs_tokenizer=*/true);
@@ -441,7 +450,7 @@ void resume_command(const CLI::App& command, const EvalOptions& given) {
   options.run.common.threads = given.run.common.threads;
   options.run.common.quiet = given.run.common.quiet;
   options.json = given.json;
-  eval_command(options, table);
+  eval_command(options, table, parser);
 }
 
 }  // namespace
@@ -455,7 +464,7 @@ void add_eval_command(CLI::App& program) {
   command->footer("docs/eval.md describes the tasks, how to describe one, and the files.");
   command->callback([options, table, command] {
     if (options->run.resume.empty())
-      eval_command(*options, *table);
+      eval_command(*options, *table, *command);
     else
       resume_command(*command, *options);
   });

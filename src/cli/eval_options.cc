@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "eval/built_in_tasks.h"
+#include "measure/statistics.h"
 
 namespace sinkscope {
 namespace {
@@ -111,7 +112,6 @@ void resolve(EvalOptions& options) {
   constexpr std::int64_t most_shots = 1000;
   if (options.num_fewshot && (*options.num_fewshot < 0 || *options.num_fewshot > most_shots))
     throw UsageError("--num-fewshot is {}; it must be from 0 to {}", *options.num_fewshot, most_shots);
-  constexpr std::int64_t most_resamples = 10'000'000;
   if (options.resamples < 1 || options.resamples > most_resamples)
     throw UsageError("--resamples is {}; 1 to {} is right", options.resamples, most_resamples);
   for (const auto& [name, value] :

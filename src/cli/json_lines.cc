@@ -26,6 +26,15 @@ void for_each_line(const std::string& file,
   if (input.bad()) throw Error("cannot read {}", file);
 }
 
+std::vector<nlohmann::ordered_json> read_objects(const std::string& file) {
+  std::vector<nlohmann::ordered_json> objects;
+  for_each_line(file, [&](const std::string& line, const std::string& where) {
+    if (!parse_json(line, where).is_object()) throw Error("{} must hold a JSON object", where);
+    objects.push_back(nlohmann::ordered_json::parse(line));
+  });
+  return objects;
+}
+
 std::string text_of_line(const std::string& line, const std::string& where) {
   const Json value = parse_json(line, where);
   if (!value.is_object() || !value.contains("text") || !value["text"].is_string())

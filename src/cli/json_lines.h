@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace sinkscope {
 
@@ -10,6 +12,9 @@ namespace sinkscope {
 /// naming the file that cannot be opened or read.
 void for_each_line(const std::string& file,
                    const std::function<void(const std::string& line, const std::string& where)>& body);
+
+/// The lines that are not blank, each a JSON object. Throws Error naming file and line.
+std::vector<nlohmann::ordered_json> read_objects(const std::string& file);
 
 /// `text` of a line that is a JSON object. Throws Error naming the line (`where`) that has none.
 std::string text_of_line(const std::string& line, const std::string& where);

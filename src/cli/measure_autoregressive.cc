@@ -4,6 +4,7 @@
 #include <sinkscope/checkpoint.h>
 #include <sinkscope/error.h>
 #include <sinkscope/tokenizer.h>
+#include <algorithm>
 
 #include <cmath>
 #include <filesystem>
@@ -11,6 +12,7 @@
 
 #include "base/json.h"
 #include "cli/json_lines.h"
+#include "cli/memory.h"
 #include "cli/result_files.h"
 #include "eval/autoregressive_states.h"
 #include "model/text_length.h"
@@ -28,6 +30,11 @@ struct Sequences {
 void check(const ModelMeasureOptions& options) {
   if (options.length < 2) throw UsageError("--length {}: at least 2 would be right", options.length);
   if (options.samples < 1) throw UsageError("--samples {}: at least 1 would be right", options.samples);
+  constexpr std::int64_t most_tokens = 1'000'000'000;
+  if (options.length > most_tokens ||
+      options.samples > most_tokens / std::max<std::int64_t>(options.length, 1))
+    throw UsageError("--samples {} of --length {} are more than {} tokens; fewer would be right",
+                     options.samples, options.length, most_tokens);
   if (options.position < 0 || options.position >= options.length)
     throw UsageError("--position {} is none of the {} positions of --length, counted from 0",
                      options.position, options.length);
@@ -151,6 +158,12 @@ OrderedJson measure_autoregressive(const ModelMeasureOptions& options) {
   check_weights(placement, config);
   const ComputeDtype dtype = choose_dtype(options.common, config, placement.device);
   if (!dtype.note.empty()) note(options.common.quiet, dtype.note);
+  if (placement.device.is_cpu())
+    check_memory(*checkpoint, {.dtype = dtype.type,
+                               .weights = placement.weights,
+                               .threads = placement.threads,
+                               .positions = options.length,
+                               .capture = Capture::full});
   const Sequences sequences = sequences_of(options, folder, config);
   note_missing(options, sequences);
   const Transformer model = load_model(checkpoint, placement, dtype.type, options.common.quiet);

@@ -2,6 +2,7 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <sinkscope/error.h>
+#include <filesystem>
 
 #include <algorithm>
 #include <cstdio>
@@ -56,6 +57,8 @@ void refuse_unknown_command(const CLI::App& program, const std::vector<std::stri
 }  // namespace
 
 std::string message_of(const std::exception& error) {
+  if (const auto* failed = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return fmt::format("{}: {}", failed->path1().string(), failed->code().message());
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
   const std::string message = from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
   const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||

@@ -190,13 +190,16 @@ void share_work(RunOptions& options) {
   note(options.common.quiet, fmt::format("shard {} of {} ({})", shard.index, shard.count, source));
 }
 
-void refuse_beside_resume(const CLI::App& command, const std::vector<std::string>& free, const char* file) {
+void refuse_beside(const CLI::App& command, const std::vector<std::string>& free, const std::string& what) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_single_name();
     if (option->count() > 0 && std::find(free.begin(), free.end(), name) == free.end())
-      throw UsageError("{} cannot be given with --resume: the options in its {} count",
-                       name == "MODEL" ? name : "--" + name, file);
+      throw UsageError("{} cannot be given with {}", name == "MODEL" ? name : "--" + name, what);
   }
+}
+
+void refuse_beside_resume(const CLI::App& command, const std::vector<std::string>& free, const char* file) {
+  refuse_beside(command, free, fmt::format("--resume: the options in its {} count", file));
 }
 
 void parse_recorded(CLI::App& parser, const OptionTable& table, nlohmann::ordered_json recorded,

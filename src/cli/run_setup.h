@@ -77,7 +77,10 @@ void check_resumed(const RunInfo& now, const RunDirectory& run, const std::vecto
 /// stderr tells. Throws UsageError where a shard has no --run-dir.
 void share_work(RunOptions& options);
 
-/// Throws UsageError naming the first option given but `free`: those in `file` count.
+/// Throws UsageError naming the first option given but `free`: it cannot be given with `what`.
+void refuse_beside(const CLI::App& command, const std::vector<std::string>& free, const std::string& what);
+
+/// The same beside --resume: those in `file` count.
 void refuse_beside_resume(const CLI::App& command, const std::vector<std::string>& free, const char* file);
 
 /// Gives the options of `table`, and the model's name, the values that a file recorded. Throws Error naming

@@ -235,6 +235,14 @@ PictureStyle style_of(const Figure& figure, const PlotOptions& options) {
   const Picture picture = picture_of(figure, style.width);
   style.height = options.height ? *options.height : natural_height(picture, style, figure.height);
   places_of(picture, style);
+  constexpr double most_dots = 32767;  // Cairo's pictures
+  if (style.format == PictureFormat::png &&
+      std::max(style.width, style.height) / 25.4 * style.dots > most_dots)
+    throw UsageError(
+        "figure {} has {} panels and would be {:.0f} mm high, more than a PNG can; --format svg or pdf, "
+        "fewer "
+        "runs or --figure for others would be right",
+        figure.name, panels, style.height);
   return style;
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t longest_label = 100;  // bytes; names of files have at most 255
+
 std::vector<std::size_t> chosen(const NumberRanges& wanted, std::int64_t count, const char* what,
                                 const std::string& label) {
   // An end beyond the last one would be silently cut.
@@ -139,7 +141,13 @@ std::string label_of(const fs::path& folder) {
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
-std::string free_label(const std::string& label, std::set<std::string>& taken) {
+std::string free_label(const std::string& wanted, std::set<std::string>& taken) {
+  std::size_t end = std::min(wanted.size(), longest_label);
+  while (end > 0 && end < wanted.size() && (static_cast<unsigned char>(wanted[end]) & 0xC0U) == 0x80) --end;
+  std::string label = wanted.substr(0, end);  // no half UTF-8 sequence
+  for (char& c : label)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '/') c = '_';
+  if (label.empty() || label.front() == '.') label.insert(label.begin(), '_');
   std::string free = label;
   for (int n = 2; !taken.insert(free).second; ++n) free = fmt::format("{}-{}", label, n);
   return free;

@@ -26,8 +26,9 @@ struct MapChoice {
 /// The folder's own name, however it was written: "runs/a" and "runs/a/" give "a".
 std::string label_of(const std::filesystem::path& folder);
 
-/// The label, with -2, -3, ... behind it while it is taken; then it is taken.
-std::string free_label(const std::string& label, std::set<std::string>& taken);
+/// The label as file names and pictures can bear it: in one line, at most 100 bytes, not hidden; with -2, -3,
+/// ... behind it while it is taken; then it is taken.
+std::string free_label(const std::string& wanted, std::set<std::string>& taken);
 
 /// A run opened, nothing of its samples read.
 struct PlotRun {

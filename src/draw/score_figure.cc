@@ -5,6 +5,7 @@
 #include <sinkscope/error.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -16,6 +17,8 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* preferred = "exact_match,flexible-extract";
+constexpr double largest_score = 1e30;  // beyond it axes have no ticks
+constexpr std::size_t most_name_columns = 60;
 
 std::string error_name(const std::string& metric) {
   const std::size_t comma = std::min(metric.find(','), metric.size());
@@ -24,11 +27,30 @@ std::string error_name(const std::string& metric) {
 
 bool is_error(const std::string& metric) { return metric.find("_stderr") != std::string::npos; }
 
+// A number that can be drawn.
+bool is_score(const OrderedJson& value) {
+  return value.is_number() && std::abs(value.get<double>()) <= largest_score;
+}
+
 TaskScore score_of(const OrderedJson& task, const std::string& metric) {
   TaskScore score{metric, task.at(metric).get<double>(), std::nullopt};
   const auto found = task.find(error_name(metric));
   if (found != task.end() && found->is_number()) score.standard_error = found->get<double>();
   return score;
+}
+
+// Members with a comma are METRIC,FILTER: numbers, their standard errors at least 0, or "N/A", or null.
+void check_task(const OrderedJson& task, const std::string& where) {
+  if (!task.is_object()) throw Error("{} is {}; an object is right", where, json_type_name(Json(task)));
+  for (const auto& [metric, value] : task.items()) {
+    if (!value.is_number() && metric.find(',') == std::string::npos) continue;
+    const bool error = is_error(metric);
+    const bool missing = error && (value.is_null() || value == "N/A");
+    if (!missing && (!is_score(value) || (error && !(value.get<double>() >= 0))))
+      throw Error("{}.{} is {}; a number of at most {:g}{} is right", where, metric,
+                  value.is_number() ? json_line(value) : json_type_name(Json(value)), largest_score,
+                  error ? " and at least 0" : "");
+  }
 }
 
 std::optional<TaskScore> chosen_score(const OrderedJson& task, const std::optional<std::string>& wanted) {
@@ -38,7 +60,7 @@ std::optional<TaskScore> chosen_score(const OrderedJson& task, const std::option
     if (found != task.end() && found->is_number() && !is_error(*wanted)) first = score_of(task, *wanted);
     return first;
   }
-  if (task.contains(preferred) && task.at(preferred).is_number()) return score_of(task, preferred);
+  if (task.contains(preferred)) return score_of(task, preferred);
   for (const auto& [metric, value] : task.items()) {
     if (!value.is_number() || is_error(metric)) continue;
     TaskScore score = score_of(task, metric);
@@ -76,12 +98,8 @@ TaskScores read_task_scores(const fs::path& file, const std::optional<std::strin
     throw Error("{} has no object `results`, which evaluations write", where);
   TaskScores scores{fs::absolute(file).parent_path().filename().string(), file, {}};
   for (const auto& [name, task] : json.at("results").items()) {
-    if (!task.is_object())
-      throw Error("{}: results.{} is {}; an object is right", where, name, task.type_name());
+    check_task(task, fmt::format("{}: results.{}", where, shortened(name, most_name_columns)));
     std::optional<TaskScore> score = chosen_score(task, metric);
-    if (score && score->standard_error && !(*score->standard_error >= 0))
-      throw Error("{}: the standard error of results.{} is {}; it must be at least 0", where, name,
-                  *score->standard_error);
     if (score) scores.tasks.emplace_back(name, std::move(*score));
   }
   const std::vector<std::string> there = metrics_of(json.at("results"));
@@ -100,7 +118,10 @@ std::vector<TaskScores> read_cell_scores(const fs::path& folder, const std::opti
   for (const Json& cell : json["cells"]) {
     if (!cell.is_object() || !cell.contains("name") || !cell["name"].is_string())
       throw Error("{}: a cell has no name", where);
-    const fs::path file = folder / cell["name"].get<std::string>() / "results.json";
+    const auto name = cell["name"].get<std::string>();
+    if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos)
+      throw Error("{}: the cell \"{}\" is no name of a folder", where, shortened(name, most_name_columns));
+    const fs::path file = folder / name / "results.json";
     if (fs::exists(file)) scores.push_back(read_task_scores(file, metric));
   }
   if (scores.empty()) throw Error("{} has no cell with a results.json yet", folder.string());

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sinkscope/error.h>
 
-#include <fstream>
+#include <cmath>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -14,16 +14,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Numbers of one line, those of a list by their place.
-void add_numbers(const Json& object, double step, TrainingCurves& curves) {
+constexpr double largest = 1e30;  // beyond it axes have no ticks
+
+// null: nothing was measured.
+void add_number(const std::string& name, const Json& value, double step, const std::string& where,
+                TrainingCurves& curves) {
+  if (value.is_null()) return;
+  if (!value.is_number() || !(std::abs(value.get<double>()) <= largest))
+    throw Error("{}: {} is {}; null or a number of at most {} is right", where, name,
+                value.is_number() ? json_line(value) : json_type_name(value), largest);
+  curves[name].emplace_back(step, value.get<double>());
+}
+
+// Numbers of one line, those of a list by their place, those of the object `probe` likewise.
+void add_numbers(const Json& object, double step, const std::string& where, TrainingCurves& curves) {
   for (const auto& [name, value] : object.items()) {
     if (name == "step") continue;
-    if (value.is_number()) curves[name].emplace_back(step, value.get<double>());
-    if (!value.is_array()) continue;
-    for (std::size_t i = 0; i < value.size(); ++i)
-      if (value[i].is_number())
-        curves[fmt::format("{}/{}", name, i)].emplace_back(step, value[i].get<double>());
+    if (name == "probe" && value.is_object()) {
+      add_numbers(value, step, where, curves);
+    } else if (value.is_array()) {
+      for (std::size_t i = 0; i < value.size(); ++i)
+        add_number(fmt::format("{}/{}", name, i), value[i], step, where, curves);
+    } else {
+      add_number(name, value, step, where, curves);
+    }
   }
+}
+
+// Not before the one of the line before.
+double step_of(const Json& line, double before, const std::string& where) {
+  if (!line.is_object() || !line.contains("step") || !line["step"].is_number())
+    throw Error("{} should be an object with a step", where);
+  const auto step = line["step"].get<double>();
+  if (!(step >= before && step <= largest))
+    throw Error("{}: step is {}; steps begin at 0 and do not go back", where, json_line(line["step"]));
+  return step;
 }
 
 std::string csv_of(const TrainingCurves& curves) {
@@ -79,18 +104,20 @@ Panel massive_panel(const TrainingCurves& curves) {
 }  // namespace
 
 TrainingCurves read_training_curves(const fs::path& metrics) {
-  std::ifstream file(metrics);
-  if (!file) throw Error("{} cannot be read; it is what a training run leaves", metrics.string());
+  const std::string text = read_file(metrics);
   TrainingCurves curves;
   std::size_t number = 0;
-  for (std::string line; std::getline(file, line);) {
+  double step = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
     const std::string where = fmt::format("{} line {}", metrics.string(), ++number);
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) break;  // a run that trains now is writing it
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Json json = parse_json(line, where);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number())
-      throw Error("{} should be an object with a step", where);
-    const auto step = json["step"].get<double>();
-    add_numbers(json, step, curves);
-    if (json.contains("probe") && json["probe"].is_object()) add_numbers(json["probe"], step, curves);
+    step = step_of(json, step, where);
+    add_numbers(json, step, where, curves);
   }
   if (curves.empty()) throw Error("{} holds no numbers yet", metrics.string());
   return curves;

@@ -130,6 +130,7 @@ std::vector<Cell> read_cells(const OrderedJson& evaluation, const std::string& w
   const auto list = evaluation.find("cells");
   if (list == evaluation.end() || !list->is_array() || list->empty())
     throw Error("{} has no list `cells`", where);
+  constexpr std::size_t longest_name = 200;
   for (const OrderedJson& entry : *list) {
     const bool right = entry.is_object() && entry.contains("name") && entry["name"].is_string() &&
                        entry.contains("top_k") && entry["top_k"].is_number_integer() &&
@@ -139,8 +140,10 @@ std::vector<Cell> read_cells(const OrderedJson& evaluation, const std::string& w
     Cell cell{entry["name"].get<std::string>(), entry["top_k"].get<int>(),
               entry["rank"].is_null() ? "" : entry["rank"].get<std::string>(),
               entry["control"].get<std::string>()};
-    if (cell.name.empty() || cell.name.find('/') != std::string::npos || cell.name.front() == '.')
-      throw Error("{}: the cell \"{}\" is no name of a folder", where, cell.name);
+    const auto is_wrong = [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; };
+    if (cell.name.empty() || cell.name.front() == '.' || cell.name.size() > longest_name ||
+        std::any_of(cell.name.begin(), cell.name.end(), is_wrong))
+      throw Error("{}: the cell {} is no name of a folder", where, json_line(entry["name"]).substr(0, 80));
     cells.push_back(std::move(cell));
   }
   return cells;

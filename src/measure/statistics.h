@@ -8,6 +8,9 @@
 
 namespace sinkscope {
 
+/// Of a bootstrap; more would take minutes and say nothing new.
+inline constexpr std::int64_t most_resamples = 10'000'000;
+
 /// Standard error of a share of successes, sqrt(p (1 - p) / (n - 1)); none for fewer than two trials. Throws
 /// Error where there are more successes than trials.
 std::optional<double> binomial_standard_error(std::uint64_t successes, std::uint64_t trials);

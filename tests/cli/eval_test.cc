@@ -224,6 +224,23 @@ TEST_F(Eval, ScoresAnswersFromElsewhere) {
   EXPECT_EQ(wrong.status, 1);
   EXPECT_THAT(wrong.error,
               HasSubstr("answers.jsonl line 1: doc_id is 1000; the task's problems are 0 to 999"));
+  const auto refusal = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"eval", "--tasks", sums, "--run-dir", path("c")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto refused = run_program(arguments);
+    EXPECT_EQ(refused.status, 2);
+    return refused.error;
+  };
+  for (const char* option : {"--sink-top-k", "--gen-len", "--seed", "--batch"})
+    EXPECT_THAT(
+        refusal({"--responses", path("answers.jsonl"), option, "1"}),
+        HasSubstr(std::string(option) + " cannot be given with --responses: the answers are there already"));
+  EXPECT_THAT(refusal({"--responses", path("answers.jsonl"), "--shard", "0/2"}),
+              HasSubstr("--shard cannot be given"));
+  EXPECT_THAT(refusal({"--responses", ""}), HasSubstr("--responses is empty"));
+  const Environment rank("RANK", "0"), size("WORLD_SIZE", "2");
+  EXPECT_THAT(refusal({"--responses", path("answers.jsonl")}),
+              HasSubstr("--responses is scored by one process"));
 }
 
 TEST_F(Eval, CodeIsRunOnlyWhereThatIsConfirmed) {

@@ -141,6 +141,10 @@ TEST_F(MeasureAutoregressive, RefusesWhatCannotBe) {
   expect_refused(with({"--text", text, "--epsilon", "-1"}), "--epsilon -1: a number of at least 0");
   expect_refused(with({"--sequences", "random", "--seed", "-1"}), "--seed -1: at least 0");
   expect_refused(with({"--text", text, "--length", "500"}), "holds no text of 500 tokens", 1);
+  expect_refused(with({"--sequences", "random", "--samples", "1000000000000"}),
+                 "are more than 1000000000 tokens");
+  expect_refused(with({"--sequences", "random", "--length", "900000000", "--samples", "1"}), "GiB are free",
+                 1);
   expect_refused(with({"--text", folder / "none.jsonl"}), "cannot open", 1);
   write_file(folder / "bad.jsonl", "{\"text\": 1}\n");
   expect_refused(with({"--text", folder / "bad.jsonl"}),

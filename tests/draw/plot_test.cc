@@ -493,6 +493,16 @@ TEST_F(Plot, EvaluationsBecomeBarsWithErrors) {
   EXPECT_THAT(error_of(options_of({folder.path()}, {})), HasSubstr("no cell with a results.json yet"));
   write_file(folder / "none/results.json", "{\"results\":{\"gsm8k\":{\"alias\":\"x\"}}}");
   EXPECT_THAT(error_of(options_of({folder / "none"}, {})), HasSubstr("has no task with a number"));
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"acc,none":"0.9"})", "results.t.acc,none is a string; a number of at most 1e+30 is right"},
+      {R"({"acc,none":1e308})", "results.t.acc,none is 1e+308"},
+      {R"({"acc,none":1,"acc_stderr,none":-1})", "results.t.acc_stderr,none is -1"},
+      {R"({"acc,none":1,"acc_stderr,none":true})", "results.t.acc_stderr,none is a boolean"},
+      {"[]", "results.t is an array; an object is right"}};
+  for (const auto& [task, says] : wrong) {
+    write_file(folder / "none/results.json", std::string("{\"results\":{\"t\":") + task + "}}");
+    EXPECT_THAT(error_of(options_of({folder / "none"}, {})), HasSubstr(says));
+  }
   write_file(folder / "none/results.json", "[]");
   EXPECT_THAT(error_of(options_of({folder / "none"}, {})), HasSubstr("has no object `results`"));
 }
@@ -609,6 +619,28 @@ TEST_F(PlotGrid, EvaluationsStandBesideEachOtherOnOneAxis) {
   // Of one model they have their folders' names.
   plot(options_of({a, evaluation("c", grid_table(), "org/one")}, {}));
   EXPECT_EQ(description("interventions")["picture"]["panels"][1]["title"], "c: sums");
+}
+
+TEST_F(PlotGrid, NamesBecomeFilesThatCanBe) {
+  write_file(folder / "metrics.jsonl", "{\"step\":1,\"loss\":2}\n");
+  const std::string training = folder.path().string();
+  for (const auto& [model, stem] : {std::pair(std::string("a\0b", 3), std::string("a_b")),
+                                    {"..", "_.."},
+                                    {"x\ny", "x_y"},
+                                    {std::string(9999, 'm'), std::string(100, 'm')}}) {
+    std::filesystem::remove_all(folder / "out");
+    plot(options_of({training, evaluation("e", grid_table(), model)}, {}));
+    EXPECT_TRUE(std::filesystem::exists(folder / "out" / (stem + "-interventions.csv"))) << stem;
+  }
+}
+
+TEST_F(PlotGrid, APictureThatNoPngCanBeIsRefused) {
+  json table = json::array();
+  for (int i = 0; i < 400; ++i)
+    for (int top_k : {0, 1}) table.push_back(grid_row("t" + std::to_string(i), "strict", top_k, "none", 0.5));
+  EXPECT_THAT(error_of(options_of({evaluation("e", table)}, {})),
+              HasSubstr("figure interventions has 400 panels and would be "));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
 TEST_F(PlotGrid, BrokenTablesAreNamed) {

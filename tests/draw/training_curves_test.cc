@@ -43,6 +43,13 @@ TEST(TrainingCurves, ThePictureHasItsNumbersBesideIt) {
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 2 * 5 + 2 * 4);
 }
 
+TEST(TrainingCurves, ARunThatIsBeingWrittenIsReadSoFar) {
+  const TemporaryFolder folder;
+  testing::write_file(folder / "metrics.jsonl", std::string(metrics) + "\n{\"step\":30,\"lo");
+  EXPECT_THAT(read_training_curves(folder / "metrics.jsonl").at("loss"),
+              ElementsAre(Pair(10, 3.5), Pair(20, 2.5)));
+}
+
 TEST(TrainingCurves, LinesThatAreWrongAreNamed) {
   const TemporaryFolder folder;
   const auto message_of = [&](const char* content) -> std::string {
@@ -57,6 +64,13 @@ TEST(TrainingCurves, LinesThatAreWrongAreNamed) {
   EXPECT_THAT(message_of("{\"step\":1,\"loss\":2}\n[]\n"),
               HasSubstr("metrics.jsonl line 2 should be an object"));
   EXPECT_THAT(message_of("{\"step\":1,\"loss\":\n"), HasSubstr("metrics.jsonl line 1"));
+  EXPECT_THAT(message_of("{\"step\":1,\"loss\":\"2\"}\n"),
+              HasSubstr("line 1: loss is a string; null or a number"));
+  EXPECT_THAT(message_of("{\"step\":1,\"loss\":1e308}\n"), HasSubstr("line 1: loss is 1e+308"));
+  EXPECT_THAT(message_of("{\"step\":1,\"probe\":{\"massive_ratio\":[1,true]}}\n"),
+              HasSubstr("line 1: massive_ratio/1 is a boolean"));
+  EXPECT_THAT(message_of("{\"step\":2,\"loss\":2}\n{\"step\":1,\"loss\":2}\n"),
+              HasSubstr("line 2: step is 1; steps begin at 0 and do not go back"));
   EXPECT_THAT(message_of(""), HasSubstr("holds no numbers yet"));
   EXPECT_FALSE(std::filesystem::exists(folder / "training.png"));
   EXPECT_THROW(read_training_curves(folder / "nothing.jsonl"), Error);
