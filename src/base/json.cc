@@ -22,6 +22,18 @@ std::string shortened(std::string text) {
   return text.substr(0, longest) + "...";
 }
 
+// The library's message without its number; a text of one line has no line numbers, which may be those of a
+// file around it.
+std::string message_of(const Json::exception& error, std::string_view text) {
+  std::string message = error.what();
+  if (const std::size_t number = message.find("] "); message.starts_with('[') && number != std::string::npos)
+    message.erase(0, number + 2);
+  constexpr std::string_view first_line = "parse error at line 1, ";
+  if (message.starts_with(first_line) && text.find('\n') == std::string_view::npos)
+    message.replace(0, first_line.size(), "at ");
+  return shortened(message);
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
@@ -46,7 +58,7 @@ Json parse_json(std::string_view text, const std::string& where) {
   try {
     return Json::parse(text.begin(), text.end(), refuse_duplicates);
   } catch (const Json::exception& error) {
-    throw Error("{} is not valid JSON ({})", where, shortened(error.what()));
+    throw Error("{} is not valid JSON ({})", where, message_of(error, text));
   }
 }
 

@@ -40,7 +40,7 @@ class RowReader {
     const Json& value = member(name);
     if (value.is_null()) return std::nullopt;
     if (!value.is_number() || !(std::abs(value.get<double>()) <= most_value))
-      refuse(name, value, "null or a number");
+      refuse(name, value, "null or a number of at most 1e+30");
     return value.get<double>();
   }
 

@@ -46,5 +46,12 @@ TEST(JsonTest, MessagesStayShortWhateverTheyQuote) {
   EXPECT_LT(error_in("{" + key + ", " + key + "}").size(), 400u);
 }
 
+TEST(JsonTest, MessagesSayWhereAndNotWhichOfTheLibrarysErrorsItIs) {
+  EXPECT_THAT(error_in("{\"a\":}"), ::testing::StartsWith("f.json is not valid JSON (at column 6: "));
+  EXPECT_THAT(error_in("{\n\"a\":}"),
+              ::testing::StartsWith("f.json is not valid JSON (parse error at line 2, column 5: "));
+  EXPECT_THAT(error_in("[1e999]"), ::testing::StartsWith("f.json is not valid JSON (number overflow"));
+}
+
 }  // namespace
 }  // namespace sinkscope

@@ -649,7 +649,7 @@ TEST_F(PlotGrid, BrokenTablesAreNamed) {
     table[2][member] = value;
     EXPECT_THAT(error_of(options_of({evaluation("e", table)}, {})), HasSubstr(message)) << member;
   };
-  refused("value", "x", "eval.json: table[2].value is a string; null or a number is right");
+  refused("value", "x", "eval.json: table[2].value is a string; null or a number of at most 1e+30 is right");
   refused("value", 1e200, "table[2].value is 1e+200");
   refused("stderr", -1, "table[2].stderr is -1; it must be at least 0");
   refused("top_k", -1, "table[2].top_k is -1; a whole number from 0 on is right");
