@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "draw/matrix.h"
 #include "draw/recorded.h"
 
 namespace sinkscope {
@@ -39,8 +40,8 @@ class RowReader {
   std::optional<double> number(const char* name) const {
     const Json& value = member(name);
     if (value.is_null()) return std::nullopt;
-    if (!value.is_number() || !(std::abs(value.get<double>()) <= most_value))
-      refuse(name, value, "null or a number of at most 1e+30");
+    if (!value.is_number() || !(std::abs(value.get<double>()) <= largest_drawn))
+      refuse(name, value, fmt::format("null or a number of at most {:g}", largest_drawn));
     return value.get<double>();
   }
 
@@ -52,14 +53,13 @@ class RowReader {
 
  private:
   static constexpr std::uint64_t most_count = 1ULL << 40;
-  static constexpr double most_value = 1e30;
 
   const Json& member(const char* name) const {
     const auto found = row_.find(name);
     if (found == row_.end()) throw Error("{} has no {}", where_, name);
     return *found;
   }
-  [[noreturn]] void refuse(const char* name, const Json& value, const char* right) const {
+  [[noreturn]] void refuse(const char* name, const Json& value, const std::string& right) const {
     const std::string is = value.is_number() ? value.dump() : json_type_name(value);
     throw Error("{}.{} is {}; {} is right", where_, name, is, right);
   }

@@ -9,6 +9,9 @@
 
 namespace sinkscope {
 
+/// The largest number that is drawn; beyond it axes have no ticks.
+constexpr double largest_drawn = 1e30;
+
 struct Matrix {
   std::size_t rows = 0;
   std::size_t columns = 0;

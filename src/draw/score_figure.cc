@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* preferred = "exact_match,flexible-extract";
-constexpr double largest_score = 1e30;  // beyond it axes have no ticks
 constexpr std::size_t most_name_columns = 60;
 
 std::string error_name(const std::string& metric) {
@@ -29,7 +28,7 @@ bool is_error(const std::string& metric) { return metric.find("_stderr") != std:
 
 // A number that can be drawn.
 bool is_score(const OrderedJson& value) {
-  return value.is_number() && std::abs(value.get<double>()) <= largest_score;
+  return value.is_number() && std::abs(value.get<double>()) <= largest_drawn;
 }
 
 TaskScore score_of(const OrderedJson& task, const std::string& metric) {
@@ -48,7 +47,7 @@ void check_task(const OrderedJson& task, const std::string& where) {
     const bool missing = error && (value.is_null() || value == "N/A");
     if (!missing && (!is_score(value) || (error && !(value.get<double>() >= 0))))
       throw Error("{}.{} is {}; a number of at most {:g}{} is right", where, metric,
-                  value.is_number() ? json_line(value) : json_type_name(Json(value)), largest_score,
+                  value.is_number() ? json_line(value) : json_type_name(Json(value)), largest_drawn,
                   error ? " and at least 0" : "");
   }
 }

@@ -8,21 +8,20 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "draw/gnuplot.h"
+#include "draw/matrix.h"
 
 namespace sinkscope {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double largest = 1e30;  // beyond it axes have no ticks
-
 // null: nothing was measured.
 void add_number(const std::string& name, const Json& value, double step, const std::string& where,
                 TrainingCurves& curves) {
   if (value.is_null()) return;
-  if (!value.is_number() || !(std::abs(value.get<double>()) <= largest))
+  if (!value.is_number() || !(std::abs(value.get<double>()) <= largest_drawn))
     throw Error("{}: {} is {}; null or a number of at most {} is right", where, name,
-                value.is_number() ? json_line(value) : json_type_name(value), largest);
+                value.is_number() ? json_line(value) : json_type_name(value), largest_drawn);
   curves[name].emplace_back(step, value.get<double>());
 }
 
@@ -46,7 +45,7 @@ double step_of(const Json& line, double before, const std::string& where) {
   if (!line.is_object() || !line.contains("step") || !line["step"].is_number())
     throw Error("{} should be an object with a step", where);
   const auto step = line["step"].get<double>();
-  if (!(step >= before && step <= largest))
+  if (!(step >= before && step <= largest_drawn))
     throw Error("{}: step is {}; steps begin at 0 and do not go back", where, json_line(line["step"]));
   return step;
 }
