@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/text_parts.h"
 
 namespace sinkscope {
 namespace {
@@ -14,12 +15,9 @@ namespace {
 constexpr int deepest_json = 256;
 
 // Keys and the library's messages quote the input, which may be one string of megabytes.
-std::string shortened(std::string text) {
-  std::size_t longest = 300;
-  if (text.size() <= longest) return text;
-  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0) == 0x80)
-    --longest;  // no half UTF-8 sequence
-  return text.substr(0, longest) + "...";
+std::string shortened(const std::string& text) {
+  constexpr std::size_t longest = 300;
+  return text.size() <= longest ? text : std::string(utf8_prefix(text, longest)) + "...";
 }
 
 // The library's message without its number; a text of one line has no line numbers, which may be those of a

@@ -28,4 +28,17 @@ std::vector<std::string_view> comma_parts(std::string_view text) {
   return parts;
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
+  return text.substr(0, most);
+}
+
+bool is_file_name(std::string_view name) {
+  constexpr std::size_t longest = 200;
+  const auto is_wrong = [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; };
+  return !name.empty() && name.front() != '.' && name.size() <= longest &&
+         std::none_of(name.begin(), name.end(), is_wrong);
+}
+
 }  // namespace sinkscope

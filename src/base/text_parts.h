@@ -1,6 +1,7 @@
 // Texts cut into lines, and lists into their entries.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -14,5 +15,12 @@ bool is_blank(std::string_view line);
 
 /// What stands between the commas, empty entries included: one more than there are commas.
 std::vector<std::string_view> comma_parts(std::string_view text);
+
+/// At most so many bytes of the text's beginning, without halving a UTF-8 sequence.
+std::string_view utf8_prefix(std::string_view text, std::size_t most);
+
+/// Whether a file or folder can be called so and be found again: no path, not hidden, no control characters,
+/// at most 200 bytes.
+bool is_file_name(std::string_view name);
 
 }  // namespace sinkscope

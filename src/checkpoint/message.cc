@@ -2,23 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "base/text_parts.h"
+
 namespace sinkscope {
 namespace {
 
 constexpr std::size_t longest_quote = 100;
 constexpr std::size_t most_listed = 10;
 
-// Cuts before a byte that begins a UTF-8 sequence, so that no sequence is halved.
-std::string_view cut(std::string_view text, std::size_t length) {
-  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) --length;
-  return text.substr(0, length);
-}
-
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
   if (text.size() <= longest_quote) return json_line(Json(text));
-  return json_line(Json(cut(text, longest_quote))) + "...";
+  return json_line(Json(utf8_prefix(text, longest_quote))) + "...";
 }
 
 std::string shown(const Json& value) {

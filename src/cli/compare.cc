@@ -29,8 +29,7 @@ struct CompareCommand {
 };
 
 CompareOptions options_of(const CompareCommand& command) {
-  if (command.resamples < 1 || command.resamples > most_resamples)
-    throw UsageError("--resamples is {}; 1 to {} is right", command.resamples, most_resamples);
+  validate_resamples(command.resamples);
   if (command.seed < 0) throw UsageError("--seed is {}; it must be at least 0", command.seed);
   check_result_folder(command.out, "compare.json and samples.csv");
   return {static_cast<std::size_t>(command.resamples), static_cast<std::uint64_t>(command.seed)};

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/eval_options.h"
 #include "cli/eval_report.h"
+#include "cli/json_lines.h"
 #include "cli/progress.h"
 #include "cli/run_setup.h"
 #include "cli/shard.h"
@@ -161,17 +162,13 @@ std::vector<Response> choose(Evaluation& evaluation, const Cell& cell, const Rea
       score_all(evaluation.loaded(), requests, settings, lines, evaluation.quiet());
   }
   std::vector<Response> responses;
-  const std::string content = read_file(file);
-  std::size_t at = 0;
+  const std::vector<OrderedJson> lines = read_objects(file.string());
+  auto line = lines.begin();
   for (const Problem& problem : ready.posed.problems) {
     if (!evaluation.shard.has(problem.index)) continue;
     Response& response = responses.emplace_back(Response{&problem, "", {}});
-    for (std::size_t i = 0; i < problem.choices.size(); ++i) {
-      const std::size_t end = content.find('\n', at);
-      response.loglikelihoods.push_back(
-          Json::parse(content.substr(at, end - at)).at("loglikelihood").get<double>());
-      at = end + 1;
-    }
+    for (std::size_t i = 0; i < problem.choices.size(); ++i)
+      response.loglikelihoods.push_back((line++)->at("loglikelihood").get<double>());
   }
   return responses;
 }
@@ -304,11 +301,6 @@ void check_cells(const Evaluation& evaluation) {
     }
 }
 
-void write_results(const std::filesystem::path& folder, const CellLines& result, const OrderedJson& header) {
-  write_file_atomically(folder / result.cell.name / "results.json",
-                        results_json(result, header).dump(2) + "\n");
-}
-
 std::vector<CellLines> run_cells(Evaluation& evaluation, const OrderedJson& options) {
   std::vector<CellLines> results;
   for (const Cell& cell : evaluation.cells) {
@@ -321,7 +313,7 @@ std::vector<CellLines> run_cells(Evaluation& evaluation, const OrderedJson& opti
       note(evaluation.quiet(), score_note(result));
     }
     if (tasks.empty()) continue;
-    write_results(
+    write_cell_results(
         evaluation.folder, result,
         header_of(evaluation.options, cell, tasks, evaluation.chosen.placement.device.str(), options));
   }
@@ -381,7 +373,7 @@ void score_given(const EvalOptions& options, const OptionTable& table, const CLI
   const CellLines result{plain, {{ready.task.name, scored(ready.task, responses, options)}}};
   make_folders(folder / plain.name);
   write_lines(samples_path(folder / plain.name, ready.task.name), result.tasks.front().second);
-  write_results(folder, result, header_of(options, plain, {&ready}, "", recorded));
+  write_cell_results(folder, result, header_of(options, plain, {&ready}, "", recorded));
   end_summary(folder, summary, {result}, static_cast<std::size_t>(options.resamples));
   note(options.run.common.quiet,
        fmt::format("{} answers; files are in {}", responses.size(), folder.string()));

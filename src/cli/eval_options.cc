@@ -112,8 +112,7 @@ void resolve(EvalOptions& options) {
   constexpr std::int64_t most_shots = 1000;
   if (options.num_fewshot && (*options.num_fewshot < 0 || *options.num_fewshot > most_shots))
     throw UsageError("--num-fewshot is {}; it must be from 0 to {}", *options.num_fewshot, most_shots);
-  if (options.resamples < 1 || options.resamples > most_resamples)
-    throw UsageError("--resamples is {}; 1 to {} is right", options.resamples, most_resamples);
+  validate_resamples(options.resamples);
   for (const auto& [name, value] :
        {std::pair{"gen-len", options.gen_len}, {"steps", options.steps}, {"block-len", options.block_len}})
     if (value && *value < 1) throw UsageError("--{} is {}; it must be at least 1", name, *value);

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/ordered_json.h"
 #include "eval/result_files.h"
 #include "eval/scoring.h"
 
@@ -101,9 +102,7 @@ void end_summary(const std::filesystem::path& folder, OrderedJson& summary,
 }
 
 OrderedJson read_summary(const std::filesystem::path& file) {
-  const std::string text = read_file(file);
-  (void)parse_json(text, file.string());
-  OrderedJson summary = OrderedJson::parse(text);
+  OrderedJson summary = parse_ordered_json(read_file(file), file.string());
   const bool right = summary.is_object() && summary.value("command", OrderedJson()) == "eval" &&
                      summary.contains("options") && summary["options"].is_object();
   if (!right)

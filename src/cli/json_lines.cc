@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "base/json.h"
+#include "base/ordered_json.h"
 
 namespace sinkscope {
 
@@ -29,8 +30,8 @@ void for_each_line(const std::string& file,
 std::vector<nlohmann::ordered_json> read_objects(const std::string& file) {
   std::vector<nlohmann::ordered_json> objects;
   for_each_line(file, [&](const std::string& line, const std::string& where) {
-    if (!parse_json(line, where).is_object()) throw Error("{} must hold a JSON object", where);
-    objects.push_back(nlohmann::ordered_json::parse(line));
+    if (!objects.emplace_back(parse_ordered_json(line, where)).is_object())
+      throw Error("{} must hold a JSON object", where);
   });
   return objects;
 }

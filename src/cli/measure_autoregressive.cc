@@ -4,7 +4,6 @@
 #include <sinkscope/checkpoint.h>
 #include <sinkscope/error.h>
 #include <sinkscope/tokenizer.h>
-#include <algorithm>
 
 #include <cmath>
 #include <filesystem>
@@ -31,8 +30,7 @@ void check(const ModelMeasureOptions& options) {
   if (options.length < 2) throw UsageError("--length {}: at least 2 would be right", options.length);
   if (options.samples < 1) throw UsageError("--samples {}: at least 1 would be right", options.samples);
   constexpr std::int64_t most_tokens = 1'000'000'000;
-  if (options.length > most_tokens ||
-      options.samples > most_tokens / std::max<std::int64_t>(options.length, 1))
+  if (options.samples > most_tokens / options.length)
     throw UsageError("--samples {} of --length {} are more than {} tokens; fewer would be right",
                      options.samples, options.length, most_tokens);
   if (options.position < 0 || options.position >= options.length)

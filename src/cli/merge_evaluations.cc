@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/ordered_json.h"
 #include "cli/eval_report.h"
 #include "cli/json_lines.h"
 #include "cli/merge_shards.h"
@@ -85,9 +86,7 @@ std::size_t wanted_of(const OrderedJson& tasks, const std::string& name) {
 // results.json of the first shard. Throws where it lacks what is changed in it.
 OrderedJson header_of(const fs::path& cell) {
   const fs::path file = cell / "results.json";
-  const std::string text = read_file(file);
-  (void)parse_json(text, file.string());
-  OrderedJson header = OrderedJson::parse(text);
+  OrderedJson header = parse_ordered_json(read_file(file), file.string());
   for (const char* name : {"results", "n-samples", "config"})
     if (!header.is_object() || !header.contains(name) || !header[name].is_object())
       throw Error("{} has no object {}", file.string(), name);
@@ -124,7 +123,7 @@ CellLines merge_cell(const Paths& folders, const Cell& cell, const OrderedJson& 
   if (result.tasks.empty()) throw Error("{} has no results", (cells.front() / "results.json").string());
   header.erase("results");
   header["config"]["model_args"] = without_shard(header["config"]["model_args"]);
-  write_file_atomically(out / cell.name / "results.json", results_json(result, header).dump(2) + "\n");
+  write_cell_results(out, result, header);
   return result;
 }
 

@@ -8,7 +8,6 @@
 
 #include "cli/json_lines.h"
 #include "cli/merge_shards.h"
-#include "cli/shard.h"
 #include "eval/result_files.h"
 #include "record/run_files.h"
 
@@ -19,18 +18,6 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* deviations = "deviation.jsonl";
-
-// Of `options`, which shard they are of.
-Shard shard_in(const OrderedJson& options, const fs::path& folder) {
-  const OrderedJson shard = options.is_object() ? options.value("shard", OrderedJson()) : OrderedJson();
-  if (!shard.is_string() || shard.get<std::string>().empty())
-    throw Error("{} is no shard: it was not made with --shard", folder.string());
-  try {
-    return parse_shard(shard.get<std::string>());
-  } catch (const UsageError& error) {
-    throw Error("{} holds options that cannot be: {}", folder.string(), error.what());
-  }
-}
 
 // The same file under another name where the file system can, else a copy.
 void link_or_copy(const fs::path& from, const fs::path& to) {
@@ -89,31 +76,6 @@ void merge_deviations(const Paths& folders, const fs::path& out) {
 }
 
 }  // namespace
-
-OrderedJson without_shard(OrderedJson options) {
-  options["shard"] = "";
-  return options;
-}
-
-Paths in_order(const Paths& folders, const std::vector<OrderedJson>& options) {
-  const std::int64_t count = shard_in(options.front(), folders.front()).count;
-  Paths ordered(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < folders.size(); ++i) {
-    const Shard shard = shard_in(options[i], folders[i]);
-    if (shard.count != count)
-      throw Error("{} is one of {} shards, {} one of {}", folders.front().string(), count,
-                  folders[i].string(), shard.count);
-    if (without_shard(options[i]) != without_shard(options.front()))
-      throw Error("{} was made with other options than {}", folders[i].string(), folders.front().string());
-    fs::path& place = ordered[static_cast<std::size_t>(shard.index)];
-    if (!place.empty()) throw Error("{} and {} are the same shard", place.string(), folders[i].string());
-    place = folders[i];
-  }
-  for (std::int64_t index = 0; index < count; ++index)
-    if (ordered[static_cast<std::size_t>(index)].empty())
-      throw Error("shard {} of {} is missing", index, count);
-  return ordered;
-}
 
 std::size_t merge_runs(const Paths& given, const fs::path& out) {
   std::vector<RunInfo> infos;

@@ -2,11 +2,11 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <sinkscope/error.h>
-#include <filesystem>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "cli/commands.h"

@@ -240,8 +240,7 @@ PictureStyle style_of(const Figure& figure, const PlotOptions& options) {
       std::max(style.width, style.height) / 25.4 * style.dots > most_dots)
     throw UsageError(
         "figure {} has {} panels and would be {:.0f} mm high, more than a PNG can; --format svg or pdf, "
-        "fewer "
-        "runs or --figure for others would be right",
+        "fewer runs or --figure for others would be right",
         figure.name, panels, style.height);
   return style;
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/text_parts.h"
 #include "sinks/ranking.h"
 
 namespace sinkscope {
@@ -142,9 +143,7 @@ std::string label_of(const fs::path& folder) {
 }
 
 std::string free_label(const std::string& wanted, std::set<std::string>& taken) {
-  std::size_t end = std::min(wanted.size(), longest_label);
-  while (end > 0 && end < wanted.size() && (static_cast<unsigned char>(wanted[end]) & 0xC0U) == 0x80) --end;
-  std::string label = wanted.substr(0, end);  // no half UTF-8 sequence
+  std::string label(utf8_prefix(wanted, longest_label));
   for (char& c : label)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '/') c = '_';
   if (label.empty() || label.front() == '.') label.insert(label.begin(), '_');

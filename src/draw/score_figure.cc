@@ -9,6 +9,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/ordered_json.h"
+#include "base/text_parts.h"
 
 namespace sinkscope {
 namespace {
@@ -90,9 +92,7 @@ std::vector<std::string> metrics_of(const OrderedJson& results) {
 
 TaskScores read_task_scores(const fs::path& file, const std::optional<std::string>& metric) {
   const std::string where = file.string();
-  const std::string text = read_file(file);
-  parse_json(text, where);  // refuses keys that are there twice
-  const OrderedJson json = OrderedJson::parse(text);
+  const OrderedJson json = parse_ordered_json(read_file(file), where);
   if (!json.is_object() || !json.contains("results") || !json.at("results").is_object())
     throw Error("{} has no object `results`, which evaluations write", where);
   TaskScores scores{fs::absolute(file).parent_path().filename().string(), file, {}};
@@ -118,7 +118,7 @@ std::vector<TaskScores> read_cell_scores(const fs::path& folder, const std::opti
     if (!cell.is_object() || !cell.contains("name") || !cell["name"].is_string())
       throw Error("{}: a cell has no name", where);
     const auto name = cell["name"].get<std::string>();
-    if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos)
+    if (!is_file_name(name))
       throw Error("{}: the cell \"{}\" is no name of a folder", where, shortened(name, most_name_columns));
     const fs::path file = folder / name / "results.json";
     if (fs::exists(file)) scores.push_back(read_task_scores(file, metric));

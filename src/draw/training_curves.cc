@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text_parts.h"
 #include "draw/gnuplot.h"
 #include "draw/matrix.h"
 
@@ -104,16 +105,14 @@ Panel massive_panel(const TrainingCurves& curves) {
 
 TrainingCurves read_training_curves(const fs::path& metrics) {
   const std::string text = read_file(metrics);
+  // A run that trains now may have written half of the last line.
+  const std::string_view whole = std::string_view(text).substr(0, text.rfind('\n') + 1);
   TrainingCurves curves;
   std::size_t number = 0;
   double step = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
+  for (const std::string_view line : lines_of(whole)) {
     const std::string where = fmt::format("{} line {}", metrics.string(), ++number);
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;  // a run that trains now is writing it
-    const std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (is_blank(line)) continue;
     const Json json = parse_json(line, where);
     step = step_of(json, step, where);
     add_numbers(json, step, where, curves);

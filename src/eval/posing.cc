@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/ordered_json.h"
 #include "base/text_parts.h"
 #include "eval/python_random.h"
 #include "eval/task_template.h"
@@ -29,10 +30,10 @@ std::vector<Document> read_documents(const std::filesystem::path& path) {
   const std::vector<std::string_view> lines = lines_of(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (is_blank(lines[i])) continue;
-    const std::string_view content = lines[i];
     const std::string where = fmt::format("{} line {}", path.string(), i + 1);
-    if (!parse_json(content, where).is_object()) throw Error("{} must hold a JSON object", where);
-    documents.push_back({OrderedJson::parse(content), where});
+    OrderedJson object = parse_ordered_json(lines[i], where);
+    if (!object.is_object()) throw Error("{} must hold a JSON object", where);
+    documents.push_back({std::move(object), where});
   }
   if (documents.empty()) throw Error("{} holds no problem", path.string());
   return documents;

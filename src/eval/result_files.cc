@@ -7,6 +7,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "base/ordered_json.h"
+#include "base/text_parts.h"
 #include "eval/scoring.h"
 #include "measure/csv_tables.h"
 
@@ -51,14 +53,10 @@ void write_lines(const std::filesystem::path& path, const std::vector<OrderedJso
 std::vector<OrderedJson> read_lines(const std::filesystem::path& path) {
   const std::string content = read_file(path, std::uintmax_t{1} << 34);
   std::vector<OrderedJson> lines;
-  for (std::size_t begin = 0; begin < content.size();) {
-    const std::size_t end = std::min(content.find('\n', begin), content.size());
-    const std::string_view text = std::string_view(content).substr(begin, end - begin);
+  for (const std::string_view text : lines_of(content)) {
     const std::string where = fmt::format("{} line {}", path.string(), lines.size() + 1);
-    (void)parse_json(text, where);
-    lines.push_back(OrderedJson::parse(text));
+    lines.push_back(parse_ordered_json(text, where));
     check_line(lines.back(), where);
-    begin = end + 1;
   }
   return lines;
 }
@@ -73,6 +71,12 @@ OrderedJson results_json(const CellLines& cell, OrderedJson header) {
   }
   results.update(header);
   return results;
+}
+
+void write_cell_results(const std::filesystem::path& evaluation, const CellLines& cell,
+                        const OrderedJson& header) {
+  write_file_atomically(evaluation / cell.cell.name / "results.json",
+                        results_json(cell, header).dump(2) + "\n");
 }
 
 std::string commit_of(std::filesystem::path folder) {
@@ -130,7 +134,6 @@ std::vector<Cell> read_cells(const OrderedJson& evaluation, const std::string& w
   const auto list = evaluation.find("cells");
   if (list == evaluation.end() || !list->is_array() || list->empty())
     throw Error("{} has no list `cells`", where);
-  constexpr std::size_t longest_name = 200;
   for (const OrderedJson& entry : *list) {
     const bool right = entry.is_object() && entry.contains("name") && entry["name"].is_string() &&
                        entry.contains("top_k") && entry["top_k"].is_number_integer() &&
@@ -140,9 +143,7 @@ std::vector<Cell> read_cells(const OrderedJson& evaluation, const std::string& w
     Cell cell{entry["name"].get<std::string>(), entry["top_k"].get<int>(),
               entry["rank"].is_null() ? "" : entry["rank"].get<std::string>(),
               entry["control"].get<std::string>()};
-    const auto is_wrong = [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; };
-    if (cell.name.empty() || cell.name.front() == '.' || cell.name.size() > longest_name ||
-        std::any_of(cell.name.begin(), cell.name.end(), is_wrong))
+    if (!is_file_name(cell.name))
       throw Error("{}: the cell {} is no name of a folder", where, json_line(entry["name"]).substr(0, 80));
     cells.push_back(std::move(cell));
   }

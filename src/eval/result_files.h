@@ -25,6 +25,10 @@ std::vector<nlohmann::ordered_json> read_lines(const std::filesystem::path& path
 /// n-samples, config, ...), whose n-samples.TASK.effective becomes the number of problems in the lines.
 nlohmann::ordered_json results_json(const CellLines& cell, nlohmann::ordered_json header);
 
+/// results_json() as EVALUATION/CELL/results.json.
+void write_cell_results(const std::filesystem::path& evaluation, const CellLines& cell,
+                        const nlohmann::ordered_json& header);
+
 /// The commit that the repository around a folder is at, read from its .git; "" where there is none.
 std::string commit_of(std::filesystem::path folder);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/files.h"
+#include "base/ordered_json.h"
 #include "checkpoint/config_keys.h"
 #include "eval/built_in_tasks.h"
 #include "text/json_fields.h"
@@ -207,9 +208,7 @@ Task read_task(const nlohmann::ordered_json& description, const std::string& whe
 Task find_task(const std::string& name) {
   if (name.ends_with(".json")) {
     constexpr std::uintmax_t longest_description = std::uintmax_t{1} << 20;
-    const std::string text = read_file(name, longest_description);
-    (void)parse_json(text, name);  // for its errors; what follows keeps the order of the members
-    Task task = read_task(nlohmann::ordered_json::parse(text), name);
+    Task task = read_task(parse_ordered_json(read_file(name, longest_description), name), name);
     task.folder = std::filesystem::absolute(name).parent_path();
     return task;
   }

@@ -85,6 +85,11 @@ double mcnemar_p(std::uint64_t only_first, std::uint64_t only_second) {
   return static_cast<double>(std::min(1.0L, 2 * std::exp(largest + std::log(sum))));
 }
 
+void validate_resamples(std::int64_t resamples) {
+  if (resamples < 1 || resamples > most_resamples)
+    throw UsageError("--resamples is {}; 1 to {} is right", resamples, most_resamples);
+}
+
 std::optional<Interval> paired_bootstrap(std::span<const double> first, std::span<const double> second,
                                          std::size_t resamples, std::uint64_t seed) {
   if (first.size() != second.size())

@@ -10,6 +10,8 @@ namespace sinkscope {
 
 /// Of a bootstrap; more would take minutes and say nothing new.
 inline constexpr std::int64_t most_resamples = 10'000'000;
+/// Throws UsageError naming --resamples unless it is 1 to most_resamples.
+void validate_resamples(std::int64_t resamples);
 
 /// Standard error of a share of successes, sqrt(p (1 - p) / (n - 1)); none for fewer than two trials. Throws
 /// Error where there are more successes than trials.

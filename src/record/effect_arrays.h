@@ -1,4 +1,4 @@
-// The arrays that `run --effect` leaves in a sample's file (docs/formats.md), in the order of the file.
+// The arrays that `run --effect` leaves in a sample's file (docs/run-directory.md), in the order of the file.
 #pragma once
 
 #include <sinkscope/npz.h>
