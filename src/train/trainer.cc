@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sinkscope/error.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -255,11 +256,18 @@ TrainingEnd Trainer::go() {
 // What train() found in place of the run's folder.
 enum class Found { nothing, empty_folder, run };
 
+// A run that was killed as it wrote its first file has left that under its temporary name, and nothing that
+// counts.
+bool holds_nothing(const fs::path& folder) {
+  return std::all_of(fs::directory_iterator(folder), fs::directory_iterator(),
+                     [](const auto& entry) { return entry.path().filename() == "training.json.tmp"; });
+}
+
 // A new run's folder gets the config; an old one must be of the same.
 Found claim_folder(const TrainConfig& config, const TrainingRun& run) {
   const fs::path note = run.folder / "training.json";
   if (!fs::exists(note)) {
-    if (fs::exists(run.folder) && !fs::is_empty(run.folder))
+    if (fs::exists(run.folder) && !holds_nothing(run.folder))
       throw Error("{} is not empty and holds no training run; a new folder would be right",
                   run.folder.string());
     const Found found = fs::exists(run.folder) ? Found::empty_folder : Found::nothing;

@@ -180,6 +180,17 @@ TEST(Trainer, AFolderOfAnotherRunIsLeftAlone) {
   EXPECT_THAT(testing::names_in(small.run()), ::testing::Contains("latest"));
 }
 
+TEST(Trainer, ARunKilledBeforeItsFirstFileWasWholeBeginsAnew) {
+  SmallRun small;
+  std::filesystem::create_directory(small.run());
+  testing::write_file(small.run() / "training.json.tmp", "{\"obj");
+  TrainingRun run{small.run()};
+  run.resume = true;
+  train(small.read(), run);
+  EXPECT_THAT(testing::names_in(small.run()), ::testing::Contains("latest"));
+  EXPECT_FALSE(std::filesystem::exists(small.run() / "training.json.tmp"));
+}
+
 TEST(Trainer, TwoProcessesDoNotTrainInOneFolder) {
   SmallRun small;
   train(small.read(), {small.run()});
